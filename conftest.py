@@ -1,0 +1,34 @@
+"""What every test of the book shares; the comparison is made strict here."""
+
+from functools import cache
+
+import pytest
+
+from tests import strict_nbval
+from tests.chapters import run
+from tests.notebooks import BOOK, Notebook
+
+strict_nbval.install()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Keep each file's tests in one process, as each notebook needs."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(str(item.path)))
+
+
+@pytest.fixture(scope="session")
+def chapter_run():
+    """Return a function: chapter's name -> (its variables, messages).
+
+    A chapter runs once in a session, whoever asks.
+    """
+    return cache(lambda name: run(Notebook.read(BOOK / f"{name}.ipynb")))
+
+
+@pytest.fixture(scope="session")
+def chapter(chapter_run):
+    """Return a function: chapter's name -> its variables after a run."""
+    return lambda name: chapter_run(name)[0]
