@@ -682,14 +682,14 @@ def folded_cells_fold_everywhere(notebook):
     for cell in notebook.code:
         marks = [
             folded(cell),
-            cell.source.startswith(("# @title Solution", "# @title Recap")),
+            cell.source.startswith("# @title "),
             cell.metadata.get("cellView") == "form",
             bool(cell.metadata.get("jupyter", {}).get("source_hidden")),
         ]
         if any(marks) and not all(marks):
             yield (
                 f"{notebook.name(cell)}: folds in some places only. A folded "
-                "cell begins with # @title Solution (or Recap), has the tag "
+                "cell begins with # @title and its name, has the tag "
                 'hide-input, and the metadata "cellView": "form" and '
                 '"jupyter": {"source_hidden": true}.'
             )
