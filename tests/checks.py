@@ -487,7 +487,7 @@ def twins_stand_together(notebook):
                     f"{notebook.name(cell)}: is tagged pytorch; its twin, "
                     "tagged tensorflow, has to follow at once."
                 )
-            if re.search(r"\b(tf|keras)\.", cell.source):
+            if re.search(r"(?<![\w.])(tf|keras)\.", cell.source):
                 yield f"{notebook.name(cell)}: TensorFlow in a pytorch cell."
         if "tensorflow" in tags(cell):
             if before is None or "pytorch" not in tags(before):
@@ -497,7 +497,7 @@ def twins_stand_together(notebook):
                 )
             elif missing := twin_faults(before, cell):
                 yield f"{notebook.name(cell)}: {missing}"
-            if re.search(r"\b(torch|nn|F)\.", cell.source):
+            if re.search(r"(?<![\w.])(torch|nn|F)\.", cell.source):
                 yield f"{notebook.name(cell)}: PyTorch in a tensorflow cell."
 
 
