@@ -1,0 +1,233 @@
+"""The checkers of the first chapter: what they accept, and what they say.
+
+Each exercise has `x`, the stub; `x_solution`; and `check_x`, which is tried
+on both and on one wrong answer for each thing that it claims to notice.
+"""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.xdist_group("frameworks")
+
+EXERCISES = [
+    "pad_share",
+    "frequent_vocabulary",
+    "strict_lookup",
+    "table_gradient",
+    "balanced_table",
+]
+
+
+@pytest.fixture(scope="session")
+def book(chapter):
+    """The variables of the chapter after a run; not to be changed."""
+    return chapter("embedding")
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_solution_is_accepted(book, name):
+    verdict = book[f"check_{name}"](book[f"{name}_solution"])
+    number = EXERCISES.index(name) + 1
+    assert verdict == f"Exercise {number}: correct."
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_untouched_stub_is_reported(book, name):
+    verdict = book[f"check_{name}"](book[name])
+    number = EXERCISES.index(name) + 1
+    assert verdict == f"Exercise {number}: not attempted yet."
+
+
+def test_every_checker_is_tried(book):
+    checkers = {name for name in book if name.startswith("check_")}
+    assert checkers == {f"check_{name}" for name in EXERCISES}
+
+
+# Wrong answers: exercise, what the verdict has to say, the answer.
+
+
+def frequent(words, min_count):
+    """Return the frequent words, repeated as in the text."""
+    return [word for word in words if words.count(word) >= min_count]
+
+
+def numbered(words, **specials):
+    """Return the special entries, then the words numbered from two."""
+    entries = {f"<{name}>": token_id for name, token_id in specials.items()}
+    return entries | {word: i for i, word in enumerate(words, 2)}
+
+
+def only_upper_end(token_ids, table):
+    if max(token_ids) >= len(table):
+        raise ValueError(f"no row {max(token_ids)}")
+    return table[token_ids]
+
+
+def without_the_id(token_ids, table):
+    if min(token_ids) < 0 or max(token_ids) >= len(table):
+        raise ValueError("there is an id without a row")
+    return table[token_ids]
+
+
+def zeros_for_no_id(token_ids, table):
+    columns = np.arange(len(table))
+    return (token_ids[:, None] == columns) @ table
+
+
+def overwritten(token_ids, upstream, vocab_size):
+    grad = np.zeros((vocab_size, upstream.shape[1]))
+    grad[token_ids] += upstream
+    return grad
+
+
+def first_place_only(token_ids, upstream, vocab_size):
+    return overwritten(token_ids[::-1], upstream[::-1], vocab_size)
+
+
+def averaged(token_ids, upstream, vocab_size):
+    grad = np.eye(vocab_size)[token_ids].T @ upstream
+    for token_id, count in Counter(token_ids).items():
+        grad[token_id] /= count
+    return grad
+
+
+def drawn(std, zero_row=7):
+    """Return an answer that draws with a standard deviation of std(d)."""
+
+    def table(vocab_size, d_model, pad_id, seed):
+        rng = np.random.default_rng(seed)
+        rows = std(d_model) * rng.standard_normal((vocab_size, d_model))
+        if zero_row is not None:
+            rows[zero_row] = 0
+        return rows
+
+    return table
+
+
+WRONG = [
+    ("pad_share", "zero rows are ignored", lambda n, size: 0.0),
+    ("pad_share", "share of the words", lambda n, size: n / size),
+    ("pad_share", "at most 1", lambda n, size: size - n),
+    ("pad_share", "count the places", lambda n, size: 0.5),
+    (
+        "frequent_vocabulary",
+        "a repeated word was numbered more than once",
+        lambda words, n: numbered(sorted(frequent(words, n)), pad=0, unk=1),
+    ),
+    (
+        "frequent_vocabulary",
+        "id 0 is the word ['a']",
+        lambda words, n: {"a": 0, "is": 1, "rose": 2},
+    ),
+    (
+        "frequent_vocabulary",
+        "two words share an id",
+        lambda words, n: {"<pad>": 0, "<unk>": 1, "a": 0, "is": 1, "rose": 2},
+    ),
+    (
+        "frequent_vocabulary",
+        "`is` occurs twice",
+        lambda words, n: numbered(["a", "rose"], pad=0, unk=1),
+    ),
+    (
+        "frequent_vocabulary",
+        "`and` occurs once",
+        lambda words, n: numbered(sorted(set(words)), pad=0, unk=1),
+    ),
+    (
+        "frequent_vocabulary",
+        "sort the words",
+        lambda words, n: numbered(["rose", "is", "a"], pad=0, unk=1),
+    ),
+    (
+        "strict_lookup",
+        "5 raises IndexError",
+        lambda token_ids, table: table[token_ids],
+    ),
+    ("strict_lookup", "-1 does not exist, and wraps round", only_upper_end),
+    (
+        "strict_lookup",
+        "5 does not exist, and is moved to row 4",
+        lambda token_ids, table: table[np.clip(token_ids, 0, len(table) - 1)],
+    ),
+    ("strict_lookup", "5 gives a row of zeros", zeros_for_no_id),
+    ("strict_lookup", "does not name the id 5", without_the_id),
+    (
+        "strict_lookup",
+        "rows of good ids",
+        lambda token_ids, table: table[sorted(token_ids)],
+    ),
+    ("table_gradient", "only the last counts", overwritten),
+    ("table_gradient", "only the first counts", first_place_only),
+    ("table_gradient", "you took their mean", averaged),
+    (
+        "table_gradient",
+        "the shape is (5, 2)",
+        lambda token_ids, upstream, n: upstream,
+    ),
+    (
+        "table_gradient",
+        "ids 2, 4 and 5 do not occur",
+        lambda token_ids, upstream, n: np.ones((n, upstream.shape[1])),
+    ),
+    (
+        "table_gradient",
+        "the rows of ids 0, 1 and 3",
+        lambda token_ids, upstream, n: np.zeros((n, upstream.shape[1])),
+    ),
+    ("balanced_table", "drawn over", drawn(lambda d: 1, zero_row=None)),
+    ("balanced_table", "drawn over", drawn(lambda d: 1, zero_row=0)),
+    ("balanced_table", "wrong rows are zero", drawn(lambda d: 0)),
+    ("balanced_table", "PyTorch's default", drawn(lambda d: 1)),
+    ("balanced_table", "tensor2tensor's", drawn(lambda d: d**-0.5)),
+    ("balanced_table", "Keras' default", drawn(lambda d: 0.05 / 3**0.5)),
+    ("balanced_table", "without the factor", drawn(lambda d: 0.5**0.5)),
+    ("balanced_table", "= 2.0, not 1", drawn(lambda d: (2 / d) ** 0.5)),
+]
+
+
+@pytest.mark.parametrize(("name", "says", "answer"), WRONG)
+def test_wrong_answer_is_diagnosed(book, name, says, answer):
+    assert says in book[f"check_{name}"](answer)
+
+
+# A reader answers in the framework that they know.
+
+
+def gradient_torch(token_ids, upstream, vocab_size):
+    import torch
+
+    table = torch.zeros(vocab_size, upstream.shape[1], requires_grad=True)
+    (table[torch.tensor(token_ids)] * torch.tensor(upstream)).sum().backward()
+    return table.grad
+
+
+def gradient_tf(token_ids, upstream, vocab_size):
+    import tensorflow as tf
+
+    return tf.math.unsorted_segment_sum(upstream, token_ids, vocab_size)
+
+
+@pytest.mark.parametrize("answer", [gradient_torch, gradient_tf])
+def test_answers_in_either_framework_are_accepted(book, answer):
+    assert book["check_table_gradient"](answer) == "Exercise 4: correct."
+
+
+# What the chapter's functions refuse.
+
+
+def test_a_sentence_that_is_too_long_is_refused(book):
+    with pytest.raises(ValueError, match="3 tokens do not fit in seq_len=2"):
+        book["pad"]([5, 6, 7], seq_len=2, pad_id=0)
+
+
+def test_an_id_without_a_word_is_refused(book):
+    with pytest.raises(KeyError):
+        book["decode"]([99], book["vocabulary"])
+
+
+def test_words_that_look_like_special_tokens_get_no_second_id(book):
+    vocabulary = book["build_vocabulary"](["<unk>", "b", "<pad>", "b"])
+    assert vocabulary == {"<pad>": 0, "<unk>": 1, "b": 2}
