@@ -609,7 +609,8 @@ def scopes(table):
     """Yield the functions in a symbol table, at any depth."""
     for child in table.get_children():
         if isinstance(child, symtable.Function):
-            if child.get_name() not in ("lambda", "genexpr", "listcomp"):
+            name = child.get_name()
+            if name not in ("lambda", "genexpr") and name[-4:] != "comp":
                 yield child
         yield from scopes(child)
 
