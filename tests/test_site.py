@@ -1,0 +1,421 @@
+"""The built site in a real browser: what a reader sees, clicks and prints.
+
+Nothing here may leave the machine: `visit` fails a test whose page asks
+another host for something, misses a file or raises an error.
+"""
+
+import functools
+import http.server
+import io
+import json
+import os
+import re
+import shutil
+import threading
+from itertools import groupby, product
+
+import pytest
+import yaml
+
+from tests.notebooks import BOOK, ROOT, Notebook, tags
+
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+
+SITE = ROOT / "_build" / "html"
+CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
+TOC = yaml.safe_load((ROOT / "_toc.yml").read_text("utf-8"))
+LISTED = [TOC["root"], *(entry["file"] for entry in TOC["chapters"])]
+PAGES = [f"{name}.html" for name in LISTED]
+CHAPTERS = [name for name in LISTED if (ROOT / f"{name}.ipynb").exists()]
+HOME, SEARCH = PAGES[0], "search.html"
+
+BROWSERS = ["chromium", "chromium-browser", "google-chrome", "chrome"]
+# The browser itself shall be silent on the network, too.
+ARGUMENTS = [
+    *("--disable-background-networking", "--disable-component-update"),
+    *("--disable-gpu", "--disable-quic", "--disable-sync", "--no-first-run"),
+]
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture(scope="session")
+def site():
+    """Serve the built site; return its address."""
+    if not (SITE / PAGES[-1]).exists():
+        pytest.fail("The site is not built; run: make site")
+    handler = functools.partial(QuietHandler, directory=SITE)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Start Chromium; without one skip, or fail where CI is set."""
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        stop = pytest.fail if os.environ.get("CI") else pytest.skip
+        stop(
+            "No Chromium or Chrome was found, so the site was not tested; "
+            "install one, on Debian or Ubuntu with: apt install chromium"
+        )
+    from playwright.sync_api import sync_playwright
+
+    # Chromium refuses to run in its sandbox as root.
+    as_root = ["--no-sandbox"] if os.getuid() == 0 else []
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=path, args=ARGUMENTS + as_root
+        )
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def visit(browser, site):
+    """Return a function: address in the site -> page, loaded and typeset."""
+    contexts, faults = [], []
+
+    def check_request(request):
+        if not request.url.startswith((site, "data:", "blob:")):
+            faults.append(f"asks another host: {request.url}")
+
+    def check_response(response):
+        if response.status >= 400:
+            faults.append(f"{response.status}: {response.url}")
+
+    def check_message(message):
+        if message.type == "error":
+            faults.append(f"console: {message.text}")
+
+    def visit(address, width=1280, **options):
+        size = {"width": width, "height": 800}
+        contexts.append(browser.new_context(viewport=size, **options))
+        page = contexts[-1].new_page()
+        page.on("request", check_request)
+        page.on("response", check_response)
+        page.on("console", check_message)
+        page.on("pageerror", lambda error: faults.append(f"error: {error}"))
+        load(page, site + address)
+        return page
+
+    yield visit
+    for context in contexts:
+        context.close()
+    assert not faults, "\n".join(faults)
+
+
+def load(page, address=None):
+    """Go to an address, or load the page anew, and wait for MathJax."""
+    if address is None:
+        page.reload()
+    else:
+        page.goto(address)
+    page.evaluate("window.MathJax?.startup?.promise")
+
+
+def texts(locator):
+    return [text.strip() for text in locator.all_text_contents()]
+
+
+@functools.cache
+def pairs(chapter):
+    """Return how many pairs of tagged runs a notebook holds."""
+    cells = Notebook.read(ROOT / f"{chapter}.ipynb").cells
+    runs = groupby(cells, lambda cell: "pytorch" in tags(cell))
+    return sum(is_pytorch for is_pytorch, _ in runs)
+
+
+# Every page
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("address", [*PAGES, SEARCH])
+def test_page_is_whole_and_accessible(visit, address, scheme):
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = visit(address, color_scheme=scheme)
+    assert page.locator("html").get_attribute("data-theme") == scheme
+    formulas = page.locator(".math").count()
+    assert page.locator(".math mjx-container").count() == formulas
+    assert texts(page.locator("mjx-merror, mjx-utext")) == []
+    for image in page.locator("article img").all():
+        assert image.evaluate("image => image.naturalWidth > 0")
+        assert len(image.get_attribute("alt")) >= 20
+    # Without preload, which asks for style sheets in the wrong folder.
+    options = {"resultTypes": ["violations"], "preload": False}
+    serious = [
+        f"{fault['help']}: {[node['html'] for node in fault['nodes']]}"
+        for fault in Axe().run(page, options=options).response["violations"]
+        if fault["impact"] in ("serious", "critical")
+    ]
+    assert not serious, "\n".join(serious)
+
+
+@pytest.mark.parametrize("address", [*PAGES, SEARCH])
+def test_nothing_is_wider_than_a_phone(visit, address):
+    page = visit(address)
+    page.evaluate(
+        "document.querySelectorAll('details').forEach(d => d.open = true)"
+    )
+    for width, framework in product([320, 360], ["TensorFlow", "PyTorch"]):
+        page.set_viewport_size({"width": width, "height": 800})
+        tabs = page.locator(f".sd-tab-label:text-is('{framework}')")
+        if tabs.count():
+            tabs.first.click()
+        where = f"{framework} at {width} pixels"
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= width, f"{where}: the page is {wide} wide"
+        assert not cut_off(page, "div"), f"{where}: the beginning is cut off"
+        assert not cut_off(page, "span"), f"{where}: too wide for a line"
+
+
+def cut_off(page, kind):
+    """Return the formulas that nobody can read to the end.
+
+    A display (div) scrolls to the right, a formula in a line (span) does not.
+    """
+    return page.locator(f"{kind}.math").evaluate_all("""maths => maths
+        .filter(math => math.offsetParent)
+        .filter(math => {
+            const box = math.getBoundingClientRect();
+            const ink = math.querySelector('mjx-math').getBoundingClientRect();
+            return ink.left < box.left - 1 ||
+                math.matches('span') && ink.right > box.right + 1;
+        })
+        .map(math => math.textContent)""")
+
+
+def test_links_lead_somewhere(visit, site):
+    links, anchors = {}, {}
+    for address in [*PAGES, SEARCH]:
+        page = visit(address)
+        links[address] = page.locator("[href], [src]").evaluate_all("""all =>
+            all.map(e => e.getAttribute('href') ?? e.getAttribute('src'))
+               .map(link => new URL(link, document.baseURI).href)""")
+        anchors[site + address] = page.locator("[id]").evaluate_all(
+            "all => all.map(e => e.id)"
+        )
+    for address, targets in links.items():
+        for target in filter(lambda link: link.startswith(site), targets):
+            file, _, anchor = target.partition("#")
+            path = SITE / re.sub(r"\?.*", "", file).removeprefix(site)
+            assert path.exists(), f"{address} links to {target}"
+            if anchor:
+                assert anchor in anchors[file], f"{address} links to {target}"
+
+
+# Framework tabs
+
+
+def assert_all_show(page, framework):
+    for name in ("PyTorch", "TensorFlow"):
+        panels = page.locator(f".sd-tab-label:text-is('{name}') + *")
+        shown = panels.evaluate_all("all => all.map(e => !!e.offsetParent)")
+        assert shown == [name == framework] * len(shown)
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_each_pair_of_cells_is_a_set_of_tabs(visit, chapter):
+    page = visit(f"{chapter}.html")
+    assert page.locator(".sd-tab-set").count() == pairs(chapter) > 0
+    labels = ["PyTorch", "TensorFlow"] * pairs(chapter)
+    assert texts(page.locator(".sd-tab-label")) == labels
+    assert_all_show(page, "PyTorch")
+
+
+def test_choice_holds_on_every_page_and_is_kept(visit, site):
+    page = visit(f"{CHAPTERS[0]}.html")
+    page.locator(".sd-tab-label:text-is('TensorFlow')").last.click()
+    assert_all_show(page, "TensorFlow")
+    load(page)
+    assert_all_show(page, "TensorFlow")
+    for chapter in CHAPTERS:
+        load(page, f"{site}{chapter}.html")
+        assert_all_show(page, "TensorFlow")
+
+
+@pytest.mark.parametrize("name", ["PyTorch", "TensorFlow"])
+def test_address_chooses_the_framework(visit, name):
+    page = visit(f"{CHAPTERS[0]}.html?framework={name.lower()}")
+    assert_all_show(page, name)
+
+
+def test_keyboard_chooses_the_framework(visit):
+    page = visit(f"{CHAPTERS[0]}.html")
+    first = page.locator(".sd-tab-set > input").first
+    while not first.evaluate("e => e === document.activeElement"):
+        page.keyboard.press("Tab")
+    page.keyboard.press("ArrowRight")
+    assert_all_show(page, "TensorFlow")
+    page.keyboard.press("ArrowLeft")
+    assert_all_show(page, "PyTorch")
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_paper_shows_both_frameworks(visit, chapter):
+    page = visit(f"{chapter}.html")
+    page.emulate_media(media="print")
+    parts = page.locator(".sd-tab-label, .sd-tab-content")
+    tops = parts.evaluate_all(
+        "all => all.map(e => e.offsetParent && e.getBoundingClientRect().top)"
+    )
+    # Label, content, label, content, ...: each visible and below the last.
+    assert len(tops) == 4 * pairs(chapter) and None not in tops
+    assert tops == sorted(tops)
+
+
+UNPAIRED = {
+    "no-tensorflow": ["pytorch", "plain", "tensorflow"],
+    "no-pytorch": ["plain", "tensorflow"],
+    "wrong-order": ["tensorflow", "pytorch"],
+    "one-too-many": ["pytorch", "pytorch", "tensorflow"],
+}
+PAIRED = {
+    "pair": ["pytorch", "tensorflow"],
+    "two-pairs": ["pytorch", "tensorflow", "pytorch", "tensorflow"],
+    "runs": ["pytorch", "pytorch", "tensorflow", "tensorflow", "plain"],
+}
+
+
+def test_a_cell_without_its_partner_stops_the_build(tmp_path, monkeypatch):
+    from nbformat import v4
+    from sphinx.application import Sphinx
+    from sphinx.util.docutils import docutils_namespace
+
+    python = {"language_info": {"name": "python", "pygments_lexer": "python"}}
+    for name, sequence in (UNPAIRED | PAIRED).items():
+        cells = [
+            v4.new_code_cell(f"x = {place}", metadata={"tags": [tag]})
+            for place, tag in enumerate(sequence, 1)
+        ]
+        notebook = v4.new_notebook(cells=cells, metadata=python)
+        (tmp_path / f"{name}.ipynb").write_text(json.dumps(notebook))
+    settings = {
+        "extensions": ["myst_nb", "sphinx_design", "framework_tabs"],
+        "nb_execution_mode": "off",
+        "root_doc": "pair",
+    }
+    monkeypatch.syspath_prepend(BOOK / "_ext")
+    said, out = io.StringIO(), tmp_path / "out"
+    with docutils_namespace():
+        places = tmp_path, None, out, out
+        Sphinx(*places, "dummy", settings, None, said).build()
+    warning = r"/([\w-]+)\.ipynb: WARNING: cell \d \((x = \d)\): a cell tagged"
+    assert re.findall(warning, said.getvalue()) == [
+        ("no-pytorch", "x = 2"),
+        ("no-tensorflow", "x = 1"),
+        ("no-tensorflow", "x = 3"),
+        ("one-too-many", "x = 1"),
+        ("one-too-many", "x = 3"),
+        ("wrong-order", "x = 1"),
+        ("wrong-order", "x = 2"),
+    ]
+
+
+# Reading
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_copy_buttons_stand_on_input_only(visit, chapter):
+    page = visit(
+        f"{chapter}.html", permissions=["clipboard-read", "clipboard-write"]
+    )
+    code = Notebook.read(ROOT / f"{chapter}.ipynb").code
+    assert page.locator(".cell_input .copybtn").count() == len(code)
+    assert page.locator(".cell_output .copybtn").count() == 0
+    page.locator(".cell_input .copybtn").first.click()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.strip() == code[0].source
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_folded_cells_are_named_by_their_titles(visit, chapter):
+    code = Notebook.read(ROOT / f"{chapter}.ipynb").code
+    titles = [
+        cell.source.partition("\n")[0].removeprefix("# @title ")
+        for cell in code
+        if "hide-input" in tags(cell)
+    ]
+    page = visit(f"{chapter}.html")
+    shown = page.locator("details.hide summary .collapsed")
+    assert texts(shown) == titles
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_search_finds_a_word_of_a_chapter(visit, chapter):
+    prose = Notebook.read(ROOT / f"{chapter}.ipynb").markdown[1].source
+    word = max(re.findall(r"[a-z]+", prose), key=len)
+    page = visit(f"{SEARCH}?q={word}")
+    page.locator(f"#search-results a[href^='{chapter}.html']").first.wait_for()
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_there_is_one_search_field(visit, width):
+    page = visit(HOME, width)
+    page.locator(".search-button__button:visible").first.click()
+    fields = page.locator("input[type=search]")
+    assert fields.count() == 1 and fields.is_visible()
+
+
+def test_dark_mode_is_kept(visit):
+    page = visit(HOME, color_scheme="light")
+
+    def background():
+        return page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+    theme, light = page.locator("html"), background()
+    # The button goes round: as the system has it, light, dark.
+    for _ in range(3):
+        if theme.get_attribute("data-theme") == "dark":
+            break
+        page.locator(".theme-switch-button:visible").click()
+    dark = background()
+    assert dark != light
+    load(page)
+    assert theme.get_attribute("data-theme") == "dark"
+    assert background() == dark
+
+
+# Links out of the book
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_buttons_open_this_repository(visit, chapter):
+    url, branch = CONFIG["repository"]["url"], CONFIG["repository"]["branch"]
+    slug = url.removeprefix("https://github.com/")
+    colab = CONFIG["launch_buttons"]["colab_url"]
+    file = f"blob/{branch}/{chapter}.ipynb"
+    page = visit(f"{chapter}.html")
+    links = page.locator(".article-header-buttons a").evaluate_all(
+        "all => all.map(a => a.href)"
+    )
+    assert f"{colab}/github/{slug}/{file}" in links
+    assert url in links
+    assert f"{url}/{file}?plain=1" in links
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_download_button_gives_the_notebook(visit, chapter):
+    page = visit(f"{chapter}.html")
+    button = page.locator(".article-header-buttons a[href*='_sources']")
+    target = button.evaluate("a => a.href")
+    stored = json.loads((ROOT / f"{chapter}.ipynb").read_text("utf-8"))
+    assert page.request.get(target).json() == stored
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_the_map_leads_to_each_chapter(visit, chapter):
+    page = visit(HOME)
+    name = chapter.rpartition("/")[2]
+    link = page.locator(f"svg.transformer-map a[href='{name}.html']")
+    drawing = "book/_static/transformer-map.svg"
+    assert link.count(), f"{drawing} has no link to {name}.html: add it there"
+    link.first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/{chapter}.html")
