@@ -8,6 +8,8 @@ from tests import strict_nbval
 from tests.chapters import run
 from tests.notebooks import BOOK, Notebook
 
+pytest_plugins = ["tests.browser"]
+
 strict_nbval.install()
 
 

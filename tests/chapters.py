@@ -5,12 +5,14 @@ import io
 import linecache
 import os
 from contextlib import redirect_stdout
+from unittest.mock import patch
 
 from tests import shapes
 from tests.notebooks import NotebookError
 from tests.prose import check_prose
 
 
+@patch.dict(os.environ, MPLBACKEND="agg")  # no window; kernels have their own
 def run(notebook):
     """Execute a notebook's cells in order; return (namespace, messages).
 
@@ -18,7 +20,6 @@ def run(notebook):
     where it stands, with the variables of the cells above it.
     Raises NotebookError, naming the cell, if a cell fails.
     """
-    os.environ.setdefault("MPLBACKEND", "agg")
     namespace = {"__name__": "__main__", shapes.CHECK: shapes.check_shape}
     messages = []
     for number, cell in enumerate(notebook.cells):
