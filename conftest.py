@@ -1,15 +1,17 @@
 """What every test of the book shares; the comparison is made strict here."""
 
+import os
 from functools import cache
 
 import pytest
 
 from tests import strict_nbval
 from tests.chapters import run
-from tests.notebooks import BOOK, Notebook
+from tests.notebooks import BOOK, KERNEL_ENVIRONMENT, Notebook
 
 pytest_plugins = ["tests.browser"]
 
+os.environ.update(KERNEL_ENVIRONMENT)
 strict_nbval.install()
 
 

@@ -10,9 +10,7 @@ import base64
 import io
 import re
 
-import numpy as np
 from nbformat import from_dict
-from PIL import Image
 
 DECIMAL = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?")
 DECIMAL_TOLERANCE = 1e-7
@@ -38,6 +36,9 @@ def figure_distance(stored, computed):
     mean taken where there is ink in either: white paper around a thin curve
     does not dilute what changed.
     """
+    import numpy as np  # here, as most runs meet no figure that changed
+    from PIL import Image
+
     a, b = (
         np.asarray(
             Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB"), float

@@ -10,6 +10,10 @@ import nbformat
 ROOT = Path(__file__).resolve().parent.parent
 BOOK = ROOT / "book"
 
+# What a kernel that records or compares needs. A CUDA build of torch warns on
+# stderr where there is no GPU, which is no output of the book.
+KERNEL_ENVIRONMENT = {"PYTHONWARNINGS": "ignore:CUDA initialization"}
+
 
 class NotebookError(Exception):
     """A notebook cannot be used; the message says what to do about it."""

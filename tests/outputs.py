@@ -15,7 +15,13 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, DeadKernelError
 
 from tests.compare import settle
-from tests.notebooks import Notebook, NotebookError, label, paths
+from tests.notebooks import (
+    KERNEL_ENVIRONMENT,
+    Notebook,
+    NotebookError,
+    label,
+    paths,
+)
 
 # What a notebook may carry besides its cells' source and outputs.
 METADATA = {
@@ -114,6 +120,7 @@ def write(notebook):
 
 def main(names):
     """Execute and store the named notebooks; return the exit code."""
+    os.environ.update(KERNEL_ENVIRONMENT)
     # ipykernel then leaves native lines on stderr alone, as under nbval.
     os.environ["PYTEST_CURRENT_TEST"] = "recording"
     failed = False

@@ -1,0 +1,65 @@
+# `make help` lists the commands. Everything runs out of .venv, which is made
+# when it is missing, half made, or older than the requirements.
+
+# What may be given: make site PYTHON=/path/to/python3.12, and so on.
+PYTHON =
+INSTALL = .venv/bin/python -m pip install
+PORT = 8000
+ROUNDS = 1
+export PYTHON INSTALL
+# An activated environment must not leak into this one.
+unexport PYTHONHOME PYTHONPATH
+
+PAGES := $(shell find book -name '*.md' -o -name '*.ipynb')
+PARTS := _config.yml _toc.yml \
+	$(shell find book/_* -type f ! -path '*/__pycache__/*')
+
+.PHONY: help site serve test outputs bench constraints repository clean
+.DEFAULT_GOAL := help
+
+help: ## list these commands
+	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | expand -t 13
+
+site: _build/site ## build the book, with warnings as errors
+	@echo 'The book is built: open $(CURDIR)/_build/html/index.html'
+
+serve: site ## build the book and serve it on localhost (PORT=8000)
+	@echo 'Read it at http://localhost:$(PORT); Ctrl-C ends.'
+	@.venv/bin/python -m http.server --bind 127.0.0.1 \
+		--directory _build/html $(PORT)
+
+test: site ## compare every notebook and run all tests
+	.venv/bin/python -m pytest
+
+outputs: .venv/installed ## run notebooks and store what they print (NB=book/x.ipynb, or all)
+	@.venv/bin/python -m tests.outputs $(NB)
+
+bench: .venv/installed ## measure what the notebooks, tests and pages cost (ROUNDS=1)
+	@.venv/bin/python -m tests.bench $(ROUNDS)
+
+constraints: ## write constraints.txt anew from requirements.txt
+	@sh tests/constraints.sh
+
+repository: .venv/installed ## set the repository's address (SLUG=owner/name)
+	@.venv/bin/python -m tests.repository '$(SLUG)'
+
+clean: ## remove the built site and caches, but not .venv
+	rm -rf _build .pytest_cache .ruff_cache
+	find . -path ./.venv -prune -o -name __pycache__ -exec rm -rf {} +
+
+# A changed page is built alone; any other change builds all anew. A build
+# that failed leaves nothing behind, as Sphinx warns of a page only once.
+_build/site: .venv/installed $(PAGES) $(PARTS)
+	@$(if $(filter-out $(PAGES),$?),rm -rf _build/html _build/.doctrees)
+	.venv/bin/jupyter-book build --warningiserror --nitpick --keep-going . \
+		|| { rm -rf _build/html _build/.doctrees; exit 1; }
+	@touch $@
+
+# A .venv whose Python is gone counts as not made.
+.venv/installed: requirements.txt constraints.txt \
+		$(shell unset PYTHONHOME PYTHONPATH; \
+			.venv/bin/python -c '' >/dev/null 2>&1 || echo broken)
+	@sh tests/install.sh
+
+.PHONY: broken
+broken:

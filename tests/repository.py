@@ -1,0 +1,52 @@
+"""The repository's address: it stands in _config.yml and nowhere else.
+
+`make repository SLUG=owner/name` sets it, and with it the link in each
+notebook's first cell that opens the notebook in Colab.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CONFIG = ROOT / "_config.yml"
+ADDRESS = re.compile(
+    r"(^repository:\n(?:[ #].*\n)*? +url: https://github\.com/)(\S+)", re.M
+)
+# What GitHub allows: an owner of letters, digits and single hyphens.
+SLUG = re.compile(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)*/(?!\.\.?$)[\w.-]+", re.ASCII)
+
+
+def slug():
+    """Return the repository as 'owner/name'."""
+    return ADDRESS.search(CONFIG.read_text(encoding="utf-8"))[2]
+
+
+def rename(new):
+    """Write a new 'owner/name' to _config.yml and to the notebooks."""
+    changes = {CONFIG: ADDRESS.sub(rf"\g<1>{new}", CONFIG.read_text("utf-8"))}
+    for path in sorted(ROOT.glob("book/*.ipynb")):
+        # As text, so that nothing else in the file can change.
+        own_link = (
+            r"(https://colab\.research\.google\.com/github/)[^/\s]+/[^/\s]+"
+            rf"(/blob/[^/\s]+/book/{re.escape(path.name)})"
+        )
+        text = path.read_text("utf-8")
+        changes[path] = re.sub(own_link, rf"\g<1>{new}\g<2>", text)
+    for path, text in changes.items():
+        path.write_text(text, "utf-8", newline="\n")
+
+
+def main(arguments):
+    new = " ".join(arguments)
+    if not SLUG.fullmatch(new):
+        sys.exit(
+            f"{new!r} is not the address of a repository; "
+            "run: make repository SLUG=owner/name"
+        )
+    rename(new)
+    print(f"The repository is now {slug()}.")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
