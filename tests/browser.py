@@ -93,9 +93,12 @@ def visit(browser, site):
 
 
 def load(page, address=None):
-    """Go to an address, or load the page anew, and wait for MathJax."""
+    """Go to an address, or load the page anew, and wait till it is whole."""
     if address is None:
         page.reload()
     else:
         page.goto(address)
     page.evaluate("window.MathJax?.startup?.promise")
+    page.evaluate("document.fonts.ready.then(() => true)")
+    # A typeset formula may have asked for one more font.
+    page.wait_for_load_state("networkidle")
