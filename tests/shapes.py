@@ -104,10 +104,14 @@ def fits(shape, actual, sizes):
     for node, size in zip(shape, actual, strict=True):
         if isinstance(node, ast.Name):
             sizes.setdefault(node.id, size)
-    return all(
-        eval(ast.unparse(node), {}, dict(sizes)) == size
-        for node, size in zip(shape, actual, strict=True)
-    )
+    try:
+        expected = [eval(ast.unparse(node), {}, dict(sizes)) for node in shape]
+    except NameError as error:
+        raise ShapeError(
+            f"{error.name} has no size yet where a shape computes with it: "
+            "let it stand alone in a shape above, in the same cell or call."
+        ) from None
+    return expected == list(actual)
 
 
 class Rewriter(ast.NodeTransformer):

@@ -543,6 +543,12 @@ def test_shape_comment_that_lies_is_rejected(notebook, source, expected):
     assert "Correct the comment or the code." in str(error.value)
 
 
+def test_shape_that_computes_with_an_unknown_letter_is_rejected():
+    code = compile(shapes.rewrite("x = [1]  # (T + 1,)"), "cell", "exec")
+    with pytest.raises(shapes.ShapeError, match="T has no size yet"):
+        exec(code, {shapes.CHECK: shapes.check_shape})
+
+
 @pytest.mark.parametrize(
     "source",
     [
