@@ -51,6 +51,7 @@ def execute(notebook):
         node,
         timeout=CELL_TIMEOUT,
         kernel_name="python3",
+        coalesce_streams=True,  # or timing decides where a loop's output ends
         resources={"metadata": {"path": str(notebook.path.parent)}},
     )
     running = {}

@@ -63,7 +63,8 @@ def parse(comment):
 def shape_of(value):
     """Return the shape of an array, a number or a nested list as a tuple."""
     if hasattr(value, "shape"):
-        return tuple(int(size) for size in value.shape)
+        # A compiled function may not know a size: it is None, and fits.
+        return tuple(n if n is None else int(n) for n in value.shape)
     if isinstance(value, (list, tuple)):
         return (len(value), *(shape_of(value[0]) if value else ()))
     return ()
@@ -102,10 +103,13 @@ def fits(shape, actual, sizes):
     if len(shape) != len(actual):
         return False
     for node, size in zip(shape, actual, strict=True):
-        if isinstance(node, ast.Name):
+        if isinstance(node, ast.Name) and size is not None:
             sizes.setdefault(node.id, size)
     try:
-        expected = [eval(ast.unparse(node), {}, dict(sizes)) for node in shape]
+        expected = [
+            size if size is None else eval(ast.unparse(node), {}, dict(sizes))
+            for node, size in zip(shape, actual, strict=True)
+        ]
     except NameError as error:
         raise ShapeError(
             f"{error.name} has no size yet where a shape computes with it: "
