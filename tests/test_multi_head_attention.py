@@ -1,0 +1,328 @@
+"""The chapter on heads: its exercises' checkers, its layers and functions.
+
+Each exercise has `x`, the stub; `x_solution`; and `check_x`, which is tried
+on both and on one wrong answer for each thing that it claims to notice.
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+from tests.chapters import definitions
+from tests.notebooks import BOOK, Notebook
+
+pytestmark = pytest.mark.xdist_group("frameworks")
+
+# What MultiHeadAttentionTF is made of.
+NEEDED = {
+    *("attend_tf", "split_heads_tf", "merge_heads_tf"),
+    *("head_width", "mask_per_head", "projections"),
+    *("MultiHeadProjectionsTF", "MultiHeadAttentionTF"),
+}
+EXERCISES = {
+    "parameter_count": "Exercise 1",
+    "merge_by_loop": "Exercise 2",
+    "numpy_multi_head": "Exercise 3",
+    "repack": "Exercise 4",
+    "fold_biases": "Exercise 5",
+}
+
+
+@pytest.fixture(scope="session")
+def book(chapter):
+    """The variables of the chapter after a run; not to be changed."""
+    return chapter("multi_head_attention")
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_solution_is_accepted(book, name):
+    verdict = book[f"check_{name}"](book[f"{name}_solution"])
+    assert verdict == f"{EXERCISES[name]}: correct."
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_untouched_stub_is_reported(book, name):
+    verdict = book[f"check_{name}"](book[name])
+    assert verdict == f"{EXERCISES[name]}: not attempted yet."
+
+
+def test_every_checker_is_tried(book):
+    checkers = {name for name in book if name.startswith("check_")}
+    assert checkers == {f"check_{name}" for name in EXERCISES}
+
+
+# Wrong answers: exercise, what the verdict has to say, the answer.
+
+
+def joined(heads):
+    return np.concatenate(list(heads.swapaxes(0, 1)), axis=-1)
+
+
+def by_view(x, num_heads):
+    return x.reshape(x.shape[0], num_heads, x.shape[1], -1)
+
+
+def split(x, num_heads):
+    batch_size, seq_len, _ = x.shape
+    return x.reshape(batch_size, seq_len, num_heads, -1).swapaxes(1, 2)
+
+
+def brackets(heads):
+    batch_size, num_heads, seq_len, d_head = heads.shape
+    return heads.reshape(batch_size, seq_len, num_heads * d_head)
+
+
+def layer(
+    split=split,
+    merge=joined,
+    axis=-1,
+    power=0.5,
+    of_model=False,
+    last=True,
+    bias=True,
+    order=(0, 1, 2),
+    transposed=False,
+):
+    """Return an answer to exercise 3 with the given mistakes."""
+
+    def answer(query, key, value, matrices, biases, num_heads):
+        inputs = [(query, key, value)[i] for i in order]
+        if transposed:
+            matrices = matrices.swapaxes(1, 2)
+        biases = biases * bias
+        query, key, value = (
+            split(inputs[i] @ matrices[i] + biases[i], num_heads)
+            for i in range(3)
+        )
+        width = query.shape[-1] * (num_heads if of_model else 1)
+        scores = query @ key.swapaxes(-2, -1) / width**power
+        weights = np.exp(scores - scores.max(axis=axis, keepdims=True))
+        weights /= weights.sum(axis=axis, keepdims=True)
+        merged = merge(weights @ value)
+        return merged @ matrices[3] + biases[3] if last else merged
+
+    return answer
+
+
+def reordered(shape, axes):
+    def answer(rows, num_heads):
+        return rows.reshape(shape).transpose(axes).reshape(rows.shape)
+
+    return answer
+
+
+def folded(extra, keep=(1, 0, 0, 1)):
+    """Return an answer to exercise 5 that adds extra(m, b) to the output."""
+
+    def answer(matrices, biases):
+        new = biases * np.float32(keep)[:, None]
+        new[3] += extra(matrices, biases)
+        return new
+
+    return answer
+
+
+WRONG = [
+    ("parameter_count", "biases are missing", lambda d, h, bias: 4 * d * d),
+    (
+        "parameter_count",
+        "output projection is missing",
+        lambda d, h, bias: 3 * d * d + 3 * d * bias,
+    ),
+    (
+        "parameter_count",
+        "a head has the width d / h; yours has d",
+        lambda d, h, bias: 4 * h * d * d + (3 * h + 1) * d * bias,
+    ),
+    (
+        "parameter_count",
+        "one number for each column",
+        lambda d, h, bias: 4 * d * d + 4 * bias,
+    ),
+    (
+        "parameter_count",
+        "this is one head",
+        lambda d, h, bias: 4 * d * (d // h) + 4 * (d // h) * bias,
+    ),
+    (
+        "parameter_count",
+        "without biases there are fewer",
+        lambda d, h, bias: 4 * d * d + 4 * d,
+    ),
+    ("parameter_count", "1 and 1 numbers", lambda d, h, bias: 1),
+    (
+        "parameter_count",
+        "right for d = 32 only",
+        lambda d, h, bias: 4096 + 128 * bias,
+    ),
+    ("merge_by_loop", "added up", lambda heads: heads.sum(axis=1)),
+    (
+        "merge_by_loop",
+        "joined along the words",
+        lambda heads: np.concatenate(list(heads.swapaxes(0, 1)), axis=1),
+    ),
+    ("merge_by_loop", "the shape is (2, 3, 5, 4)", lambda heads: heads),
+    ("merge_by_loop", "only brackets are set", brackets),
+    (
+        "merge_by_loop",
+        "columns alternate",
+        lambda heads: heads.transpose(0, 2, 3, 1).reshape(2, 5, 12),
+    ),
+    (
+        "merge_by_loop",
+        "last head comes first",
+        lambda heads: joined(heads[:, ::-1]),
+    ),
+    (
+        "merge_by_loop",
+        "right shape, wrong numbers",
+        lambda heads: np.zeros((2, 5, 12)),
+    ),
+    (
+        "numpy_multi_head",
+        "the shape is (2, 3, 5, 4)",
+        lambda query, *rest: np.zeros((2, 3, 5, 4)),
+    ),
+    ("numpy_multi_head", "the split lacks", layer(split=by_view)),
+    ("numpy_multi_head", "the merge lacks", layer(merge=brackets)),
+    (
+        "numpy_multi_head",
+        "split and merge both lack",
+        layer(split=by_view, merge=brackets),
+    ),
+    ("numpy_multi_head", "not by sqrt(d)", layer(of_model=True)),
+    ("numpy_multi_head", "are not divided", layer(power=0)),
+    ("numpy_multi_head", "over the queries", layer(axis=-2)),
+    ("numpy_multi_head", "output projection is", layer(last=False)),
+    ("numpy_multi_head", "biases are missing", layer(bias=False)),
+    ("numpy_multi_head", "changed places", layer(order=(0, 2, 1))),
+    ("numpy_multi_head", "are (in, out)", layer(transposed=True)),
+    (
+        "numpy_multi_head",
+        "compare step by step",
+        lambda query, *rest: np.zeros_like(query),
+    ),
+    ("repack", "the shape is (8, 24)", lambda rows, h: rows.T),
+    ("repack", "nothing moved", lambda rows, h: rows),
+    ("repack", "the way back", reordered((4, 3, 2, 8), (1, 0, 2, 3))),
+    ("repack", "(H, K, 3)", reordered((3, 4, 2, 8), (1, 2, 0, 3))),
+    ("repack", "(K, 3, H)", reordered((3, 4, 2, 8), (2, 0, 1, 3))),
+    ("repack", "columns moved", reordered((24, 4, 2), (0, 2, 1))),
+    ("repack", "wrong order", lambda rows, h: rows[::-1]),
+    ("fold_biases", "the shape is (12,)", lambda m, b: b[3]),
+    ("fold_biases", "rows 1 and 2", lambda m, b: b),
+    (
+        "fold_biases",
+        "the queries' bias matters",
+        folded(lambda m, b: b[2] @ m[3], keep=(0, 0, 0, 1)),
+    ),
+    ("fold_biases", "where does it go", folded(lambda m, b: 0)),
+    ("fold_biases", "pass through", folded(lambda m, b: b[2])),
+    ("fold_biases", "to the left", folded(lambda m, b: m[3] @ b[2])),
+    (
+        "fold_biases",
+        "the keys' bias goes nowhere",
+        folded(lambda m, b: (b[1] + b[2]) @ m[3]),
+    ),
+    (
+        "fold_biases",
+        "own bias has to stay",
+        folded(lambda m, b: b[2] @ m[3], keep=(1, 0, 0, 0)),
+    ),
+    ("fold_biases", "the output changes", folded(lambda m, b: 7)),
+]
+
+
+@pytest.mark.parametrize(("name", "says", "answer"), WRONG)
+def test_wrong_answer_is_diagnosed(book, name, says, answer):
+    assert says in book[f"check_{name}"](answer)
+
+
+def test_a_layer_without_mistakes_is_accepted(book):
+    verdict = book["check_numpy_multi_head"](layer())
+    assert verdict == "Exercise 3: correct."
+
+
+# What the chapter defines, beyond the sizes that it shows
+
+
+@pytest.mark.parametrize(("d_model", "num_heads"), [(1, 1), (6, 1), (6, 6)])
+@pytest.mark.parametrize("lengths", [(1, 1), (3, 2)])
+def test_sizes_of_one(book, d_model, num_heads, lengths):
+    import tensorflow as tf
+    import torch
+
+    rng = np.random.default_rng(0)
+    x, memory = (
+        np.float32(rng.standard_normal((1, n, d_model))) for n in lengths
+    )
+    parameters = book["draw_parameters"](d_model, seed=0)
+    own = book["MultiHeadAttention"](d_model, num_heads)
+    own_tf = book["MultiHeadAttentionTF"](d_model, num_heads)
+    book["load_parameters"](own, *parameters)
+    book["load_parameters_tf"](own_tf, *parameters)
+    right = layer()(x, memory, memory, *parameters, num_heads)
+    x_tf, memory_tf = tf.constant(x), tf.constant(memory)
+    x, memory = torch.tensor(x), torch.tensor(memory)
+    found = own(x, memory, memory).detach()
+    assert np.allclose(found, right, rtol=1e-4, atol=1e-5)
+    found = own_tf(x_tf, memory_tf, memory_tf)
+    assert np.allclose(found, right, rtol=1e-4, atol=1e-5)
+    theirs, _ = book["to_torch_layer"](own)(x, memory, memory)
+    assert np.allclose(theirs.detach(), right, rtol=1e-4, atol=1e-5)
+    theirs = book["to_keras_layer"](own_tf)(query=x_tf, value=memory_tf)
+    assert np.allclose(theirs, right, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("num_heads", [0, -1, 4, 11])
+@pytest.mark.parametrize("kind", ["", "TF"])
+def test_heads_that_do_not_divide_the_width(book, kind, num_heads):
+    message = f"d_model=10 cannot be divided among {num_heads} heads"
+    with pytest.raises(ValueError, match=message):
+        book[f"MultiHeadAttention{kind}"](10, num_heads)
+
+
+def test_a_mask_may_differ_from_head_to_head(book):
+    import torch
+
+    own, x = book["layer"], book["x"]
+    mask = torch.ones(2, 3, 5, 5, dtype=torch.bool)
+    mask[:, 1] = torch.eye(5, dtype=torch.bool)
+    _, weights = own(x, x, x, mask, need_weights=True)
+    assert torch.equal(weights[:, 1], torch.eye(5).expand(2, 5, 5))
+    assert (weights[:, [0, 2]] > 0).all()
+
+
+def test_the_keras_layer_works_in_a_compiled_function_of_any_size(book):
+    import keras
+    import tensorflow as tf
+
+    names = {"keras": keras, "math": math, "tf": tf}
+    for name, source, _ in definitions(
+        Notebook.read(BOOK / "multi_head_attention.ipynb")
+    ):
+        if name in NEEDED:
+            exec(source, names)
+    own = names["MultiHeadAttentionTF"](12, 3)
+    book["load_parameters_tf"](own, book["matrices"], book["biases"])
+    spec = tf.TensorSpec((None, None, 12), tf.float32)
+    compiled = tf.function(lambda x: own(x, x, x), input_signature=[spec])
+    for x in (book["x_tf"], book["memory_tf"][:1]):
+        wanted = book["layer_tf"](x, x, x)
+        assert np.allclose(compiled(x), wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_dropout_scales_what_it_keeps(book):
+    import torch
+
+    torch.manual_seed(0)
+    own = book["MultiHeadAttention"](12, 3, dropout=0.5)
+    own.output_proj.weight.data = torch.eye(12)
+    own.output_proj.bias.data.zero_()
+    x = torch.ones(1, 1, 12)
+    value = own.value_proj(x)[0, 0].detach()
+    heads = own(x.expand(4000, 1, 12), *[x.expand(4000, 1, 12)] * 2).detach()
+    ratio = heads[:, 0] / value  # one key: 0 where dropped, else 2
+    assert set(ratio.round(decimals=4).unique().tolist()) == {0.0, 2.0}
+    assert math.isclose(ratio.mean(), 1, abs_tol=0.05)
