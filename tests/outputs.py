@@ -6,6 +6,7 @@ outputs stays as it is, so a second run changes no byte.
 """
 
 import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -59,7 +60,7 @@ def execute(notebook):
         name=new.name(cell)
     )
     try:
-        client.execute()
+        client.execute(stderr=subprocess.DEVNULL)  # native log lines
     except CellExecutionError as error:
         raise NotebookError(
             f"{running['name']}: {error.ename}: {error.evalue}"
