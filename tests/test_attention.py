@@ -1,0 +1,359 @@
+"""The chapter on attention: its exercises' checkers and its figure.
+
+Each exercise has `x`, the stub; `x_solution`; and `check_x`, which is tried
+on both and on one wrong answer for each thing that it claims to notice. The
+figure is compared with weights that are computed here, word by word.
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+from tests.chapters import definitions
+from tests.notebooks import BOOK, Notebook
+
+frameworks = pytest.mark.xdist_group("frameworks")
+
+EXERCISES = {
+    "mixture_query": "Exercise 1",
+    "own_attention": "Exercise 2",
+    "dropout_layer": "Exercise 3",
+    "softmax_backward": "Exercise 4",
+    "attend_in_blocks": "Exercise 5",
+}
+
+
+@pytest.fixture(scope="session")
+def book(chapter):
+    """The variables of the chapter after a run; not to be changed."""
+    return chapter("attention")
+
+
+@frameworks
+@pytest.mark.parametrize("name", EXERCISES)
+def test_solution_is_accepted(book, name):
+    verdict = book[f"check_{name}"](book[f"{name}_solution"])
+    assert verdict == f"{EXERCISES[name]}: correct."
+
+
+@frameworks
+@pytest.mark.parametrize("name", EXERCISES)
+def test_untouched_stub_is_reported(book, name):
+    verdict = book[f"check_{name}"](book[name])
+    assert verdict == f"{EXERCISES[name]}: not attempted yet."
+
+
+@frameworks
+def test_every_checker_is_tried(book):
+    checkers = {name for name in book if name.startswith("check_")}
+    assert checkers == {f"check_{name}" for name in EXERCISES}
+
+
+# Wrong answers: exercise, what the verdict has to say, the answer.
+
+
+def softmax(scores, axis=-1):
+    parts = np.exp(scores - scores.max(axis=axis, keepdims=True))
+    return parts / parts.sum(axis=axis, keepdims=True)
+
+
+def naive(scores):
+    parts = np.exp(scores)
+    return parts / parts.sum(axis=-1, keepdims=True)
+
+
+def attention(divide=2.0, axis=-1, function=softmax):
+    """Return an answer to exercise 2 with another divisor or softmax."""
+
+    def answer(query, key, value, d_model):
+        scores = query @ key.swapaxes(1, 2) / divide
+        if function is softmax:
+            return softmax(scores, axis) @ value
+        return function(scores) @ value
+
+    return answer
+
+
+def exchanged(query, key, value, d_model):
+    return attention()(key, query, value, d_model)
+
+
+def not_transposed(query, key, value, d_model):
+    return softmax(query @ key / 2) @ value
+
+
+def by_d_model(query, key, value, d_model):
+    return attention(math.sqrt(d_model))(query, key, value, d_model)
+
+
+def with_luck(query, key, value, d_model):
+    weights = softmax(query @ key.swapaxes(1, 2) / 2)
+    kept = np.random.default_rng().random(weights.shape) < 0.5
+    return (weights * kept) @ value
+
+
+def of_one_width(query, key, value, d_model):
+    output = attention()(query, key, value, d_model)
+    return np.resize(output, (*query.shape[:2], 4))
+
+
+def layer(
+    *,
+    order=(0, 1, 2),
+    always=False,
+    never=False,
+    enlarge=True,
+    scale=2,
+    drop="weights",
+):
+    """Return an answer to exercise 3 with one thing changed."""
+
+    def answer(x, query_proj, key_proj, value_proj, rate, training, rng):
+        given = query_proj, key_proj, value_proj
+        q, k, v = (x @ given[i] for i in order)
+        weights = softmax(q @ k.T / scale)
+        kept = rng.random(weights.shape) >= rate
+        factor = kept / (1 - rate) if enlarge else kept
+        drops = (training or always) and not never
+        if drops and drop == "weights":
+            weights = weights * factor
+        output = weights @ v
+        if drops and drop == "outputs":
+            output = output * factor[:, : output.shape[1]]
+        return output
+
+    return answer
+
+
+def stream(shrink=True, first_only=False, ragged=True, largest=True):
+    """Return an answer to exercise 5 with one thing left out."""
+
+    def answer(query, key, value, block):
+        m, total, mixture = np.full((len(query), 1), -np.inf), 0.0, 0.0
+        end = len(key) if ragged else len(key) // block * block
+        for start in range(0, end, block):
+            rows = slice(start, start + block)
+            scores = query @ key[rows].T / math.sqrt(query.shape[-1])
+            new = np.maximum(m, scores.max(axis=-1, keepdims=True))
+            if not largest:
+                new = np.zeros_like(new)
+            parts = np.exp(scores - new)
+            old = np.exp(m - new) if shrink and largest else 1.0
+            total = old * total + parts.sum(axis=-1, keepdims=True)
+            mixture = old * mixture + parts @ value[rows]
+            m = new
+            if first_only:
+                break
+        return mixture / total
+
+    return answer
+
+
+def per_block(combine):
+    """Return an answer to exercise 5 that attends to each block alone."""
+
+    def answer(query, key, value, block):
+        return combine(
+            [
+                softmax(query @ key[i : i + block].T / 2)
+                @ value[i : i + block]
+                for i in range(0, len(key), block)
+            ]
+        )
+
+    return answer
+
+
+def own_maxima(query, key, value, block):
+    total, mixture = 0.0, 0.0
+    for i in range(0, len(key), block):
+        scores = query @ key[i : i + block].T / 2
+        parts = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        total += parts.sum(axis=-1, keepdims=True)
+        mixture += parts @ value[i : i + block]
+    return mixture / total
+
+
+def inner(p, g):
+    return (p * g).sum(axis=-1, keepdims=True)
+
+
+ROOT, LOG = math.sqrt(3), math.log(3)
+WRONG = [
+    ("mixture_query", "three numbers", lambda: [1, 2, 3, 4]),
+    ("mixture_query", "third key still gets 0.", lambda: [0.75, 0.25, 0]),
+    ("mixture_query", "exchange the two", lambda: [0, LOG * ROOT / 10, -3]),
+    ("mixture_query", "divided by the root of 3", lambda: [LOG / 10, 0, -3]),
+    ("mixture_query", "the keys are ten long", lambda: [LOG * ROOT, 0, -9]),
+    ("mixture_query", "scores divided by a root", lambda: [LOG, 0, -9]),
+    ("mixture_query", "first key gets 0.5000", lambda: [0, 0, -9]),
+    ("own_attention", "runs over the queries", attention(axis=1)),
+    ("own_attention", "queries and keys are exchanged", exchanged),
+    ("own_attention", "not transposed", not_transposed),
+    ("own_attention", "scores are not divided", attention(1)),
+    ("own_attention", "by d_k instead of its root", attention(4)),
+    ("own_attention", "multiplied by the root", attention(0.5)),
+    ("own_attention", "root of d_model", by_d_model),
+    ("own_attention", "two calls differ", with_luck),
+    ("own_attention", "other numbers", attention(3)),
+    ("own_attention", "take off the maximum", attention(function=naive)),
+    ("own_attention", "and not (2, 3, 2)", of_one_width),
+    ("dropout_layer", "although it is not training", layer(always=True)),
+    ("dropout_layer", "query_proj is never used", layer(order=(1, 1, 2))),
+    ("dropout_layer", "key_proj is never used", layer(order=(0, 0, 2))),
+    ("dropout_layer", "value_proj is never used", layer(order=(0, 1, 1))),
+    ("dropout_layer", "it is not self_attend", layer(scale=1)),
+    ("dropout_layer", "drops nothing", layer(never=True)),
+    ("dropout_layer", "0.5 times the output", layer(enlarge=False)),
+    ("dropout_layer", "of the output, not weights", layer(drop="outputs")),
+    ("softmax_backward", "only diag(p) g", lambda p, g: p * g),
+    ("softmax_backward", "only the diagonal", lambda p, g: p * (1 - p) * g),
+    ("softmax_backward", "p in front", lambda p, g: g - inner(p, g)),
+    ("softmax_backward", "sign", lambda p, g: p * (inner(p, g) - g)),
+    (
+        "softmax_backward",
+        "all rows at once",
+        lambda p, g: p * (g - (p * g).sum()),
+    ),
+    (
+        "softmax_backward",
+        "over the queries",
+        lambda p, g: p * (g - (p * g).sum(axis=0)),
+    ),
+    (
+        "softmax_backward",
+        "lacks the weights",
+        lambda p, g: p * (g - g.sum(axis=-1, keepdims=True)),
+    ),
+    (
+        "softmax_backward",
+        "unweighted mean",
+        lambda p, g: p * (g - g.mean(axis=-1, keepdims=True)),
+    ),
+    ("softmax_backward", "not J times g", lambda p, g: g),
+    (
+        "attend_in_blocks",
+        "outputs are averaged",
+        per_block(lambda outputs: np.mean(outputs, axis=0)),
+    ),
+    ("attend_in_blocks", "last block is left", per_block(lambda o: o[-1])),
+    ("attend_in_blocks", "only the first block", stream(first_only=True)),
+    ("attend_in_blocks", "block has its own maximum", own_maxima),
+    ("attend_in_blocks", "gathered is not rescaled", stream(shrink=False)),
+    (
+        "attend_in_blocks",
+        "not divided by the root",
+        lambda q, k, v, block: stream()(2 * q, k, v, block),
+    ),
+    ("attend_in_blocks", "other numbers", lambda q, k, v, block: 0 * v[:5]),
+    ("attend_in_blocks", "it is not full", stream(ragged=False)),
+    ("attend_in_blocks", "carry the largest", stream(largest=False)),
+]
+
+
+@frameworks
+@pytest.mark.parametrize(("name", "says", "answer"), WRONG)
+def test_wrong_answer_is_diagnosed(book, name, says, answer):
+    assert says in book[f"check_{name}"](answer)
+
+
+# The figure
+
+in_browser = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+PAGE = "book/attention.html"
+WORDS = ["Life", "is", "short", "eat", "dessert", "first"]
+IS = ["thing", "doing", "quality", "doing", "thing", "order"]
+WANTS = {
+    "thing": "quality",
+    "doing": "thing",
+    "quality": "thing",
+    "order": "doing",
+}
+
+
+def weights_of(i):
+    """Return the weights that query i of the head gives to the words."""
+    parts = [math.exp(3 * (kind == WANTS[IS[i]])) for kind in IS]
+    return [part / sum(parts) for part in parts]
+
+
+@pytest.fixture(scope="session")
+def said():
+    """The notebook's function for the sentence; plain Python."""
+    names = {}
+    for name, source, _ in definitions(
+        Notebook.read(BOOK / "attention.ipynb")
+    ):
+        if name in ("head_lines", "head_words"):
+            exec(source, names)
+    weights = [weights_of(i) for i in range(6)]
+    return lambda i: (
+        names["head_words"](WORDS, weights, i),
+        names["head_lines"](weights, i),
+    )
+
+
+def assert_shows(page, said, i):
+    """Hold what the page shows of query i to what was computed here."""
+    words, widths = said(i)
+    assert page.locator("#attention-words").inner_text().strip() == words
+    for j, (width, weight) in enumerate(
+        zip(widths, weights_of(i), strict=True)
+    ):
+        line = page.locator(f"#attention-line-{j}")
+        assert line.get_attribute("stroke-width") == width
+        assert line.get_attribute("x1") == str(46 + 86 * i)
+        share = page.locator(f"#attention-share-{j}").text_content()
+        assert share == f"{weight:.2f}"
+        bold = page.locator(f"#attention-query-{j}")
+        assert (bold.get_attribute("font-weight") == "700") == (i == j)
+
+
+class TestFigure:
+    pytestmark = in_browser
+
+    def test_stands_without_scripts(self, visit, said):
+        page = visit(PAGE, java_script_enabled=False)
+        assert_shows(page, said, 2)
+        assert page.locator("#attention-line-0").is_visible()
+        assert page.locator("#attention-controls").is_hidden()
+
+    def test_begins_as_the_static_drawing(self, visit, said):
+        page = visit(PAGE)
+        assert page.locator("#attention-controls").is_visible()
+        assert_shows(page, said, 2)
+
+    @pytest.mark.parametrize("i", range(6))
+    def test_answers_to_the_mouse(self, visit, said, i):
+        page = visit(PAGE)
+        page.context.set_offline(True)
+        page.locator(f"#attention-query-{i}").hover()
+        assert_shows(page, said, i)
+        page.locator(f"#attention-button-{5 - i}").hover()
+        assert_shows(page, said, 5 - i)
+
+    def test_answers_to_the_keyboard(self, visit, said):
+        page = visit(PAGE)
+        page.context.set_offline(True)
+        page.get_by_role("button", name="Life", exact=True).focus()
+        for i in range(6):
+            assert_shows(page, said, i)
+            page.keyboard.press("Tab")
+        page.keyboard.press("Shift+Tab")
+        assert_shows(page, said, 5)
+
+    def test_answers_to_a_tap(self, visit, said):
+        page = visit(PAGE, has_touch=True)
+        page.locator("#attention-button-4").tap()
+        assert_shows(page, said, 4)
+        page.locator("#attention-query-1").tap()
+        assert_shows(page, said, 1)
+
+    def test_is_announced(self, visit):
+        page = visit(PAGE)
+        words = page.locator("#attention-words")
+        assert words.get_attribute("aria-live") == "polite"
+        page.locator("#attention-button-3").focus()
+        pressed = page.locator("#attention-controls [aria-pressed=true]")
+        assert pressed.all_text_contents() == ["eat"]
