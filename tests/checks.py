@@ -74,10 +74,15 @@ def check(function):
     return function
 
 
-def outside_code(text):
-    """Return a text without code fences, inline code and HTML comments."""
+def outside_fences(text):
+    """Return a text without code fences and comments."""
     text = re.sub(r"(?ms)^(`{3,}).*?^\1`*\s*$", "", text)
-    return re.sub(r"(?s)<!--.*?-->|`[^`\n]*`", "", text)
+    return re.sub(r"(?s)<!--.*?-->", "", text)
+
+
+def outside_code(text):
+    """Return a text without fences and comments, a dot for inline code."""
+    return re.sub(r"`[^`\n]*`", "·", outside_fences(text))
 
 
 def outside_maths(text):
@@ -310,7 +315,7 @@ def anchors(path, notebook):
         text = "\n".join(c.source for c in cells if c.cell_type == "markdown")
     else:
         text = path.read_text(encoding="utf-8")
-    found = re.findall(r"(?m)^#+ (.+)$", outside_code(text))
+    found = re.findall(r"(?m)^#+ (.+)$", outside_fences(text))
     return {
         re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-")
         for title in found
