@@ -44,7 +44,7 @@ repository: .venv/installed ## set the repository's address (SLUG=owner/name)
 	@.venv/bin/python -m tests.repository '$(SLUG)'
 
 clean: ## remove the built site and caches, but not .venv
-	rm -rf _build .pytest_cache .ruff_cache
+	rm -rf _build .hypothesis .pytest_cache .ruff_cache
 	find . -path ./.venv -prune -o -name __pycache__ -exec rm -rf {} +
 
 # A changed page is built alone; any other change builds all anew. A build

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.xdist_group("frameworks")
 
 SIZES = st.integers(1, 4)
 # Few examples, chosen the same way on every run: the frameworks are slow.
-FEW = settings(max_examples=12, derandomize=True, deadline=None)
+FEW = settings(max_examples=12, derandomize=True, deadline=None, database=None)
 
 
 @pytest.fixture(scope="module")
