@@ -1,7 +1,7 @@
 """The chapter on positions: checkers, layer, matrix and moving figure.
 
-Each exercise has `x`, the stub; `x_solution`; and `check_x`, which is tried
-on both and on one wrong answer for each thing that it claims to notice. The
+Each checker is tried on one wrong answer for each thing that it claims to
+notice; test_exercises.py tries it on the stub and the solution. The
 table is held to a published package, and the figure to the notebook's own
 functions, slider by slider.
 """
@@ -16,39 +16,11 @@ from tests.notebooks import BOOK, Notebook
 
 frameworks = pytest.mark.xdist_group("frameworks")
 
-EXERCISES = {
-    "wavelength": "Exercise 1",
-    "halves_table": "Exercise 2",
-    "word_positions": "Exercise 3",
-    "encode_positions": "Exercise 4",
-    "find_base": "Exercise 5",
-}
-
 
 @pytest.fixture(scope="session")
 def book(chapter):
     """The variables of the chapter after a run; not to be changed."""
     return chapter("positional_encoding")
-
-
-@frameworks
-@pytest.mark.parametrize("name", EXERCISES)
-def test_solution_is_accepted(book, name):
-    verdict = book[f"check_{name}"](book[f"{name}_solution"])
-    assert verdict == f"{EXERCISES[name]}: correct."
-
-
-@frameworks
-@pytest.mark.parametrize("name", EXERCISES)
-def test_untouched_stub_is_reported(book, name):
-    verdict = book[f"check_{name}"](book[name])
-    assert verdict == f"{EXERCISES[name]}: not attempted yet."
-
-
-@frameworks
-def test_every_checker_is_tried(book):
-    checkers = {name for name in book if name.startswith("check_")}
-    assert checkers == {f"check_{name}" for name in EXERCISES}
 
 
 # Wrong answers: exercise, what the verdict has to say, the answer.
