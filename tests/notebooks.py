@@ -6,13 +6,25 @@ from functools import cached_property
 from pathlib import Path
 
 import nbformat
+from nbformat.reader import NotJSONError
 
 ROOT = Path(__file__).resolve().parent.parent
 BOOK = ROOT / "book"
 
-# What a kernel that records or compares needs. A CUDA build of torch warns on
-# stderr where there is no GPU, which is no output of the book.
-KERNEL_ENVIRONMENT = {"PYTHONWARNINGS": "ignore:CUDA initialization"}
+# What a kernel that records or compares needs.
+KERNEL_ENVIRONMENT = {
+    # A CUDA build of torch warns on stderr where there is no GPU, which is no
+    # output of the book.
+    "PYTHONWARNINGS": "ignore:CUDA initialization",
+    # Each figure's PNG says what it shows, by tests/figures.py.
+    "MATPLOTLIBRC": str(ROOT / "tests" / "matplotlibrc"),
+    "PYTHONPATH": str(ROOT),
+}
+
+
+# What the recording and the comparison say of a kernel that is lost.
+DIED = "the kernel died. Memory ran out, or the code ended it: mend the cell."
+HANGS = "still running after {:g} s. Mend an endless loop, or compute less."
 
 
 class NotebookError(Exception):
@@ -53,19 +65,28 @@ class Notebook:
                 f"{label(path)}: there is no such notebook; "
                 f"the chapters are in {label(BOOK)}/."
             ) from None
+        except UnicodeDecodeError:
+            text = ""  # which is no JSON either
         if re.search(r"^(<{7}|>{7}) ", text, re.MULTILINE):
             raise NotebookError(
                 f"{label(path)}: holds conflict markers of a merge. "
-                f"Resolve them, then run {remedy(path)}."
+                f"Resolve them, then run: {remedy(path)}"
             )
+        fault, invalid = None, {}  # which takes what nbformat would only log
         try:
-            return cls(path, nbformat.reads(text, as_version=4))
-        except Exception as error:
+            node = nbformat.reads(
+                text, as_version=4, capture_validation_error=invalid
+            )
+        except NotJSONError:
+            fault = "is not JSON"
+        except Exception:
+            fault = "is JSON, but not a notebook"
+        if fault or invalid:
             raise NotebookError(
-                f"{label(path)}: is not a readable notebook "
-                f"({type(error).__name__}). "
-                f"Restore it with: git checkout -- {label(path)}"
-            ) from None
+                f"{label(path)}: {fault or 'breaks the notebook format'}. "
+                f"Restore it, as with: git checkout -- {label(path)}"
+            )
+        return cls(path, node)
 
     @property
     def cells(self):
@@ -92,3 +113,8 @@ class Notebook:
 def tags(cell):
     """Return a cell's tags as a set."""
     return set(cell.metadata.get("tags", []))
+
+
+def alt_text(cell):
+    """Return what a code cell's metadata says that its figure shows."""
+    return cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")

@@ -6,6 +6,7 @@ outputs stays as it is, so a second run changes no byte.
 """
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -13,15 +14,18 @@ from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, DeadKernelError
+from nbclient.exceptions import CellExecutionError
 
 from tests.compare import settle
 from tests.notebooks import (
+    DIED,
+    HANGS,
     KERNEL_ENVIRONMENT,
     Notebook,
     NotebookError,
     label,
     paths,
+    remedy,
 )
 
 # What a notebook may carry besides its cells' source and outputs.
@@ -44,7 +48,8 @@ CELL_TIMEOUT = 300  # seconds
 def execute(notebook):
     """Return a copy of a notebook with the outputs of a fresh kernel.
 
-    Raises NotebookError naming the cell that fails or writes to stderr.
+    Raises NotebookError naming the cell that fails or writes to stderr. The
+    kernel ends with this function, however that ends.
     """
     node = nbformat.from_dict(notebook.node)
     new = Notebook(notebook.path, node)
@@ -55,22 +60,21 @@ def execute(notebook):
         coalesce_streams=True,  # or timing decides where a loop's output ends
         resources={"metadata": {"path": str(notebook.path.parent)}},
     )
-    running = {}
-    client.on_cell_execute = lambda cell, cell_index: running.update(
-        name=new.name(cell)
-    )
+    where = f"{label(notebook.path)}, at the start"
     try:
-        client.execute(stderr=subprocess.DEVNULL)  # native log lines
+        # Not client.execute(), which takes a signal for a kernel's death.
+        with client.setup_kernel(stderr=subprocess.DEVNULL):  # native lines
+            for place, cell in enumerate(node.cells):
+                where = new.name(cell)
+                client.execute_cell(cell, place)
     except CellExecutionError as error:
         raise NotebookError(
-            f"{running['name']}: {error.ename}: {error.evalue}"
+            f"{where}: {error.ename}: {error.evalue}"
         ) from None
-    except DeadKernelError:
-        raise NotebookError(f"{running['name']}: the kernel died") from None
     except TimeoutError:
-        raise NotebookError(
-            f"{running['name']}: still running after {CELL_TIMEOUT} s"
-        ) from None
+        raise NotebookError(f"{where}: {HANGS.format(CELL_TIMEOUT)}") from None
+    except RuntimeError:
+        raise NotebookError(f"{where}: {DIED}") from None
     for cell in new.code:
         for output in cell.outputs:
             if output.get("name") == "stderr":
@@ -86,6 +90,7 @@ def normalise(new, old):
 
     old: the notebook as stored, whose outputs stay where they agree.
     """
+    nbformat.v4.upgrade(new.node)  # Colab saves 4.0, without ids of cells
     new.node.metadata = nbformat.from_dict(METADATA)
     for cell in new.cells:
         for key in set(cell.metadata) - CELL_METADATA:
@@ -120,38 +125,49 @@ def write(notebook):
             raise
 
 
+def store(path):
+    """Run a notebook and store its outputs; return whether any changed."""
+    old = Notebook.read(path)
+    before = path.read_bytes()
+    new = normalise(execute(old), old)
+    # No lock: an editor would not heed it, and a file is whole in any case.
+    if path.read_bytes() != before:
+        raise NotebookError(
+            f"{label(path)}: was changed while it ran, by an editor or "
+            f"another run. Run again: {remedy(path)}"
+        )
+    write(new)
+    return path.read_bytes() != before
+
+
 def main(names):
     """Execute and store the named notebooks; return the exit code."""
     os.environ.update(KERNEL_ENVIRONMENT)
     # ipykernel then leaves native lines on stderr alone, as under nbval.
     os.environ["PYTEST_CURRENT_TEST"] = "recording"
-    failed = False
+    code = 0
     for path in map(Path, names or paths()):
         try:
-            old = Notebook.read(path)
-            before = path.read_bytes()
-            write(normalise(execute(old), old))
-            changed = path.read_bytes() != before
-            print(f"{label(path)}: {'stored' if changed else 'unchanged'}")
+            changed = store(path)
         except NotebookError as error:
-            failed = True
-            print(
-                f"{error}\n{label(path)} was left as it was.", file=sys.stderr
+            code, fault = 1, str(error)
+        except OSError as error:
+            code = 1
+            fault = (
+                f"{label(path)}: {error.strerror}. "
+                f"Once that is mended, run: {remedy(path)}"
             )
         except KeyboardInterrupt:
-            print(
-                f"Interrupted: {label(path)} was left as it was.",
-                file=sys.stderr,
-            )
-            return 130
-        except OSError as error:
-            failed = True
-            print(
-                f"{label(path)}: {error.strerror}; it was left as it was.",
-                file=sys.stderr,
-            )
-    return int(failed)
+            code, fault = 130, f"Interrupted. To go on: {remedy(path)}"
+        else:
+            print(f"{label(path)}: {'stored' if changed else 'unchanged'}")
+            continue
+        print(f"{fault}\n{label(path)} was left as it was.", file=sys.stderr)
+        if code == 130:
+            break
+    return code
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main(sys.argv[1:]))
