@@ -59,6 +59,30 @@ def test_a_job_that_may_write_runs_no_code_of_the_book(path):
             assert not any("checkout" in action for action in used)
 
 
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_checkout_leaves_no_credentials_behind(path):
+    for job in jobs(path):
+        for step in job["steps"]:
+            if "checkout" in step.get("uses", ""):
+                assert step["with"]["persist-credentials"] is False
+
+
+def test_weekly_report_waits_for_every_job_and_tells_its_result():
+    weekly = ROOT / ".github/workflows/weekly.yml"
+    *others, last = yaml.safe_load(weekly.read_text("utf-8"))["jobs"].items()
+    names = [name for name, _ in others]
+    report = last[1]
+    assert report["needs"] == names and report["if"] == "failure()"
+    (step,) = report["steps"]
+    for name in names:
+        (variable,) = (
+            key
+            for key, value in report["env"].items()
+            if value == f"${{{{ needs.{name}.result }}}}"
+        )
+        assert f"${variable}" in step["run"], name
+
+
 def test_make_targets_in_workflows_exist():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for path in [*WORKFLOWS, ROOT / ".ci/run"]:
