@@ -1,0 +1,1 @@
+"""The regression check, the tests, and the tools behind the commands."""
