@@ -1,17 +1,13 @@
-"""The chapter on attention: its exercises' checkers and its figure.
+"""The chapter on attention: its exercises' checkers.
 
 Each checker is tried on one wrong answer for each thing that it claims to
-notice; test_exercises.py tries it on the stub and the solution. The
-figure is compared with weights that are computed here, word by word.
+notice; test_exercises.py tries it on the stub and the solution.
 """
 
 import math
 
 import numpy as np
 import pytest
-
-from tests.chapters import definitions
-from tests.notebooks import BOOK, Notebook
 
 frameworks = pytest.mark.xdist_group("frameworks")
 
@@ -228,104 +224,3 @@ WRONG = [
 @pytest.mark.parametrize(("name", "says", "answer"), WRONG)
 def test_wrong_answer_is_diagnosed(book, name, says, answer):
     assert says in book[f"check_{name}"](answer)
-
-
-# The figure
-
-in_browser = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
-PAGE = "book/attention.html"
-WORDS = ["Life", "is", "short", "eat", "dessert", "first"]
-IS = ["thing", "doing", "quality", "doing", "thing", "order"]
-WANTS = {
-    "thing": "quality",
-    "doing": "thing",
-    "quality": "thing",
-    "order": "doing",
-}
-
-
-def weights_of(i):
-    """Return the weights that query i of the head gives to the words."""
-    parts = [math.exp(3 * (kind == WANTS[IS[i]])) for kind in IS]
-    return [part / sum(parts) for part in parts]
-
-
-@pytest.fixture(scope="session")
-def said():
-    """The notebook's function for the sentence; plain Python."""
-    names = {}
-    for name, source, _ in definitions(
-        Notebook.read(BOOK / "attention.ipynb")
-    ):
-        if name in ("head_lines", "head_words"):
-            exec(source, names)
-    weights = [weights_of(i) for i in range(6)]
-    return lambda i: (
-        names["head_words"](WORDS, weights, i),
-        names["head_lines"](weights, i),
-    )
-
-
-def assert_shows(page, said, i):
-    """Hold what the page shows of query i to what was computed here."""
-    words, widths = said(i)
-    assert page.locator("#attention-words").inner_text().strip() == words
-    for j, (width, weight) in enumerate(
-        zip(widths, weights_of(i), strict=True)
-    ):
-        line = page.locator(f"#attention-line-{j}")
-        assert line.get_attribute("stroke-width") == width
-        assert line.get_attribute("x1") == str(46 + 86 * i)
-        share = page.locator(f"#attention-share-{j}").text_content()
-        assert share == f"{weight:.2f}"
-        bold = page.locator(f"#attention-query-{j}")
-        assert (bold.get_attribute("font-weight") == "700") == (i == j)
-
-
-class TestFigure:
-    pytestmark = in_browser
-
-    def test_stands_without_scripts(self, visit, said):
-        page = visit(PAGE, java_script_enabled=False)
-        assert_shows(page, said, 2)
-        assert page.locator("#attention-line-0").is_visible()
-        assert page.locator("#attention-controls").is_hidden()
-
-    def test_begins_as_the_static_drawing(self, visit, said):
-        page = visit(PAGE)
-        assert page.locator("#attention-controls").is_visible()
-        assert_shows(page, said, 2)
-
-    @pytest.mark.parametrize("i", range(6))
-    def test_answers_to_the_mouse(self, visit, said, i):
-        page = visit(PAGE)
-        page.context.set_offline(True)
-        page.locator(f"#attention-query-{i}").hover()
-        assert_shows(page, said, i)
-        page.locator(f"#attention-button-{5 - i}").hover()
-        assert_shows(page, said, 5 - i)
-
-    def test_answers_to_the_keyboard(self, visit, said):
-        page = visit(PAGE)
-        page.context.set_offline(True)
-        page.get_by_role("button", name="Life", exact=True).focus()
-        for i in range(6):
-            assert_shows(page, said, i)
-            page.keyboard.press("Tab")
-        page.keyboard.press("Shift+Tab")
-        assert_shows(page, said, 5)
-
-    def test_answers_to_a_tap(self, visit, said):
-        page = visit(PAGE, has_touch=True)
-        page.locator("#attention-button-4").tap()
-        assert_shows(page, said, 4)
-        page.locator("#attention-query-1").tap()
-        assert_shows(page, said, 1)
-
-    def test_is_announced(self, visit):
-        page = visit(PAGE)
-        words = page.locator("#attention-words")
-        assert words.get_attribute("aria-live") == "polite"
-        page.locator("#attention-button-3").focus()
-        pressed = page.locator("#attention-controls [aria-pressed=true]")
-        assert pressed.all_text_contents() == ["eat"]

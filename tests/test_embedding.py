@@ -18,7 +18,7 @@ def book(chapter):
     return chapter("embedding")
 
 
-# Wrong answers: exercise, what the verdict has to say, the answer.
+# Wrong answers: exercise, the verdict, the answer.
 
 
 def frequent(words, min_count):
@@ -80,90 +80,174 @@ def drawn(std, zero_row=7):
 
 
 WRONG = [
-    ("pad_share", "zero rows are ignored", lambda n, size: 0.0),
-    ("pad_share", "share of the words", lambda n, size: n / size),
-    ("pad_share", "at most 1", lambda n, size: size - n),
-    ("pad_share", "count the places", lambda n, size: 0.5),
+    (
+        "pad_share",
+        (
+            "Exercise 1: you believe that zero rows are ignored; a score of 0"
+            " has the weight exp(0) = 1."
+        ),
+        lambda n, size: 0.0,
+    ),
+    (
+        "pad_share",
+        "Exercise 1: this is the share of the words, not of padding.",
+        lambda n, size: n / size,
+    ),
+    (
+        "pad_share",
+        "Exercise 1: a share is at most 1; divide by all places.",
+        lambda n, size: size - n,
+    ),
+    (
+        "pad_share",
+        "Exercise 1: 0.5000 is wrong; count the places.",
+        lambda n, size: 0.5,
+    ),
     (
         "frequent_vocabulary",
-        "a repeated word was numbered more than once",
+        (
+            "Exercise 2: a repeated word was numbered more than once and "
+            "leaves holes: nobody has the ids [2, 3, 4]."
+        ),
         lambda words, n: numbered(sorted(frequent(words, n)), pad=0, unk=1),
     ),
     (
         "frequent_vocabulary",
-        "id 0 is the word ['a']",
+        "Exercise 2: no <pad> and <unk>; id 0 is the word ['a'].",
         lambda words, n: {"a": 0, "is": 1, "rose": 2},
     ),
     (
         "frequent_vocabulary",
-        "two words share an id",
+        "Exercise 2: two words share an id; is padding also a word?",
         lambda words, n: {"<pad>": 0, "<unk>": 1, "a": 0, "is": 1, "rose": 2},
     ),
     (
         "frequent_vocabulary",
-        "`is` occurs twice",
+        "Exercise 2: `is` occurs twice, which is at least 2: keep it.",
         lambda words, n: numbered(["a", "rose"], pad=0, unk=1),
     ),
     (
         "frequent_vocabulary",
-        "`and` occurs once",
+        "Exercise 2: `and` occurs once and should have become <unk>.",
         lambda words, n: numbered(sorted(set(words)), pad=0, unk=1),
     ),
     (
         "frequent_vocabulary",
-        "sort the words",
+        "Exercise 2: sort the words.",
         lambda words, n: numbered(["rose", "is", "a"], pad=0, unk=1),
     ),
     (
         "strict_lookup",
-        "5 raises IndexError",
+        "Exercise 3: 5 raises IndexError instead.",
         lambda token_ids, table: table[token_ids],
     ),
-    ("strict_lookup", "-1 does not exist, and wraps round", only_upper_end),
     (
         "strict_lookup",
-        "5 does not exist, and is moved to row 4",
+        "Exercise 3: the id -1 does not exist, and wraps round.",
+        only_upper_end,
+    ),
+    (
+        "strict_lookup",
+        "Exercise 3: the id 5 does not exist, and is moved to row 4.",
         lambda token_ids, table: table[np.clip(token_ids, 0, len(table) - 1)],
     ),
-    ("strict_lookup", "5 gives a row of zeros", zeros_for_no_id),
-    ("strict_lookup", "does not name the id 5", without_the_id),
     (
         "strict_lookup",
-        "rows of good ids",
+        "Exercise 3: the id 5 gives a row of zeros.",
+        zeros_for_no_id,
+    ),
+    (
+        "strict_lookup",
+        "Exercise 3: the message does not name the id 5.",
+        without_the_id,
+    ),
+    (
+        "strict_lookup",
+        "Exercise 3: the rows of good ids are wrong.",
         lambda token_ids, table: table[sorted(token_ids)],
     ),
-    ("table_gradient", "only the last counts", overwritten),
-    ("table_gradient", "only the first counts", first_place_only),
-    ("table_gradient", "you took their mean", averaged),
     (
         "table_gradient",
-        "the shape is (5, 2)",
+        "Exercise 4: of a repeated word only the last counts.",
+        overwritten,
+    ),
+    (
+        "table_gradient",
+        "Exercise 4: of a repeated word only the first counts.",
+        first_place_only,
+    ),
+    (
+        "table_gradient",
+        "Exercise 4: repeated words add up; you took their mean.",
+        averaged,
+    ),
+    (
+        "table_gradient",
+        (
+            "Exercise 4: the shape is (5, 2); the gradient has the shape of "
+            "the table, one row for each id: (6, 2)."
+        ),
         lambda token_ids, upstream, n: upstream,
     ),
     (
         "table_gradient",
-        "ids 2, 4 and 5 do not occur",
+        "Exercise 4: ids 2, 4 and 5 do not occur; their rows are 0.",
         lambda token_ids, upstream, n: np.ones((n, upstream.shape[1])),
     ),
     (
         "table_gradient",
-        "the rows of ids 0, 1 and 3",
+        "Exercise 4: the rows of ids 0, 1 and 3 are wrong.",
         lambda token_ids, upstream, n: np.zeros((n, upstream.shape[1])),
     ),
-    ("balanced_table", "drawn over", drawn(lambda d: 1, zero_row=None)),
-    ("balanced_table", "drawn over", drawn(lambda d: 1, zero_row=0)),
-    ("balanced_table", "wrong rows are zero", drawn(lambda d: 0)),
-    ("balanced_table", "PyTorch's default", drawn(lambda d: 1)),
-    ("balanced_table", "tensor2tensor's", drawn(lambda d: d**-0.5)),
-    ("balanced_table", "Keras' default", drawn(lambda d: 0.05 / 3**0.5)),
-    ("balanced_table", "without the factor", drawn(lambda d: 0.5**0.5)),
-    ("balanced_table", "= 2.0, not 1", drawn(lambda d: (2 / d) ** 0.5)),
+    (
+        "balanced_table",
+        "Exercise 5: the padding row was drawn over; zero it last.",
+        drawn(lambda d: 1, zero_row=None),
+    ),
+    (
+        "balanced_table",
+        "Exercise 5: the padding row was drawn over; zero it last.",
+        drawn(lambda d: 1, zero_row=0),
+    ),
+    (
+        "balanced_table",
+        "Exercise 5: the wrong rows are zero; only row 7 should.",
+        drawn(lambda d: 0),
+    ),
+    (
+        "balanced_table",
+        "Exercise 5: your deviation is 1.000: PyTorch's default.",
+        drawn(lambda d: 1),
+    ),
+    (
+        "balanced_table",
+        "Exercise 5: your deviation is 0.125: tensor2tensor's.",
+        drawn(lambda d: d**-0.5),
+    ),
+    (
+        "balanced_table",
+        "Exercise 5: your deviation is 0.029: Keras' default.",
+        drawn(lambda d: 0.05 / 3**0.5),
+    ),
+    (
+        "balanced_table",
+        (
+            "Exercise 5: your deviation is 0.707: balanced only without the "
+            "factor."
+        ),
+        drawn(lambda d: 0.5**0.5),
+    ),
+    (
+        "balanced_table",
+        "Exercise 5: words / positions = 2.0, not 1.",
+        drawn(lambda d: (2 / d) ** 0.5),
+    ),
 ]
 
 
 @pytest.mark.parametrize(("name", "says", "answer"), WRONG)
 def test_wrong_answer_is_diagnosed(book, name, says, answer):
-    assert says in book[f"check_{name}"](answer)
+    assert book[f"check_{name}"](answer) == says
 
 
 # A reader answers in the framework that they know.

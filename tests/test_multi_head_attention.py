@@ -28,7 +28,7 @@ def book(chapter):
     return chapter("multi_head_attention")
 
 
-# Wrong answers: exercise, what the verdict has to say, the answer.
+# Right and wrong answers
 
 
 def joined(heads):
@@ -99,125 +99,193 @@ def folded(extra, keep=(1, 0, 0, 1)):
     return answer
 
 
-WRONG = [
-    ("parameter_count", "biases are missing", lambda d, h, bias: 4 * d * d),
-    (
-        "parameter_count",
-        "output projection is missing",
-        lambda d, h, bias: 3 * d * d + 3 * d * bias,
-    ),
-    (
-        "parameter_count",
-        "a head has the width d / h; yours has d",
-        lambda d, h, bias: 4 * h * d * d + (3 * h + 1) * d * bias,
-    ),
-    (
-        "parameter_count",
-        "one number for each column",
-        lambda d, h, bias: 4 * d * d + 4 * bias,
-    ),
-    (
-        "parameter_count",
-        "this is one head",
-        lambda d, h, bias: 4 * d * (d // h) + 4 * (d // h) * bias,
-    ),
-    (
-        "parameter_count",
-        "without biases there are fewer",
-        lambda d, h, bias: 4 * d * d + 4 * d,
-    ),
-    ("parameter_count", "1 and 1 numbers", lambda d, h, bias: 1),
-    (
-        "parameter_count",
-        "right for d = 32 only",
-        lambda d, h, bias: 4096 + 128 * bias,
-    ),
-    ("merge_by_loop", "added up", lambda heads: heads.sum(axis=1)),
-    (
-        "merge_by_loop",
-        "joined along the words",
-        lambda heads: np.concatenate(list(heads.swapaxes(0, 1)), axis=1),
-    ),
-    ("merge_by_loop", "the shape is (2, 3, 5, 4)", lambda heads: heads),
-    ("merge_by_loop", "only brackets are set", brackets),
-    (
-        "merge_by_loop",
-        "columns alternate",
-        lambda heads: heads.transpose(0, 2, 3, 1).reshape(2, 5, 12),
-    ),
-    (
-        "merge_by_loop",
-        "last head comes first",
-        lambda heads: joined(heads[:, ::-1]),
-    ),
-    (
-        "merge_by_loop",
-        "right shape, wrong numbers",
-        lambda heads: np.zeros((2, 5, 12)),
-    ),
-    (
-        "numpy_multi_head",
-        "the shape is (2, 3, 5, 4)",
-        lambda query, *rest: np.zeros((2, 3, 5, 4)),
-    ),
-    ("numpy_multi_head", "the split lacks", layer(split=by_view)),
-    ("numpy_multi_head", "the merge lacks", layer(merge=brackets)),
-    (
-        "numpy_multi_head",
-        "split and merge both lack",
-        layer(split=by_view, merge=brackets),
-    ),
-    ("numpy_multi_head", "not by sqrt(d)", layer(of_model=True)),
-    ("numpy_multi_head", "are not divided", layer(power=0)),
-    ("numpy_multi_head", "over the queries", layer(axis=-2)),
-    ("numpy_multi_head", "output projection is", layer(last=False)),
-    ("numpy_multi_head", "biases are missing", layer(bias=False)),
-    ("numpy_multi_head", "changed places", layer(order=(0, 2, 1))),
-    ("numpy_multi_head", "are (in, out)", layer(transposed=True)),
-    (
-        "numpy_multi_head",
-        "compare step by step",
-        lambda query, *rest: np.zeros_like(query),
-    ),
-    ("repack", "the shape is (8, 24)", lambda rows, h: rows.T),
-    ("repack", "nothing moved", lambda rows, h: rows),
-    ("repack", "the way back", reordered((4, 3, 2, 8), (1, 0, 2, 3))),
-    ("repack", "(H, K, 3)", reordered((3, 4, 2, 8), (1, 2, 0, 3))),
-    ("repack", "(K, 3, H)", reordered((3, 4, 2, 8), (2, 0, 1, 3))),
-    ("repack", "columns moved", reordered((24, 4, 2), (0, 2, 1))),
-    ("repack", "wrong order", lambda rows, h: rows[::-1]),
-    ("fold_biases", "the shape is (12,)", lambda m, b: b[3]),
-    ("fold_biases", "rows 1 and 2", lambda m, b: b),
-    (
-        "fold_biases",
-        "the queries' bias matters",
-        folded(lambda m, b: b[2] @ m[3], keep=(0, 0, 0, 1)),
-    ),
-    ("fold_biases", "where does it go", folded(lambda m, b: 0)),
-    ("fold_biases", "pass through", folded(lambda m, b: b[2])),
-    ("fold_biases", "to the left", folded(lambda m, b: m[3] @ b[2])),
-    (
-        "fold_biases",
-        "the keys' bias goes nowhere",
-        folded(lambda m, b: (b[1] + b[2]) @ m[3]),
-    ),
-    (
-        "fold_biases",
-        "own bias has to stay",
-        folded(lambda m, b: b[2] @ m[3], keep=(1, 0, 0, 0)),
-    ),
-    ("fold_biases", "the output changes", folded(lambda m, b: 7)),
-]
+def in_place(fold):
+    """Return an answer to exercise 5 that writes on what it is given."""
+
+    def answer(matrices, biases):
+        matrices[3] *= biases[2][:, None] * fold
+        biases[3] += matrices[3].sum(axis=0)
+        biases[1:3] = 0
+        return biases
+
+    return answer
 
 
-@pytest.mark.parametrize(("name", "says", "answer"), WRONG)
-def test_wrong_answer_is_diagnosed(book, name, says, answer):
-    assert says in book[f"check_{name}"](answer)
+# Wrong answers by exercise: the verdict after its number, and the answer.
+WRONG = {
+    "parameter_count": [
+        ("the biases are missing.", lambda d, h, bias: 4 * d * d),
+        (
+            "the output projection is missing.",
+            lambda d, h, bias: 3 * d * d + 3 * d * bias,
+        ),
+        (
+            "a head has the width d / h; yours has d.",
+            lambda d, h, bias: 4 * h * d * d + (3 * h + 1) * d * bias,
+        ),
+        (
+            "a bias has one number for each column.",
+            lambda d, h, bias: 4 * d * d + 4 * bias,
+        ),
+        (
+            "this is one head; there are h of them.",
+            lambda d, h, bias: 4 * d * (d // h) + 4 * (d // h) * bias,
+        ),
+        (
+            "without biases there are fewer.",
+            lambda d, h, bias: 4 * d * d + 4 * d,
+        ),
+        ("1 and 1 numbers, not 4224 and 4096.", lambda d, h, bias: 1),
+        (
+            "4224 and 4097 numbers, not 4224 and 4096.",
+            lambda d, h, bias: 4097 + 127 * bias,
+        ),
+        ("right for d = 32 only.", lambda d, h, bias: 4096 + 128 * bias),
+    ],
+    "merge_by_loop": [
+        (
+            "the heads are added up; put them side by side.",
+            lambda heads: heads.sum(axis=1),
+        ),
+        (
+            "the heads are joined along the words.",
+            lambda heads: np.concatenate(list(heads.swapaxes(0, 1)), axis=1),
+        ),
+        ("the shape is (2, 3, 5, 4), not (2, 5, 12).", lambda heads: heads),
+        ("only brackets are set; word 0 holds head 0 alone.", brackets),
+        (
+            "the heads' columns alternate.",
+            lambda heads: heads.transpose(0, 2, 3, 1).reshape(2, 5, 12),
+        ),
+        ("the last head comes first.", lambda heads: joined(heads[:, ::-1])),
+        (
+            "right shape, wrong numbers.",
+            lambda heads: np.zeros((2, 5, 12)),
+        ),
+    ],
+    "numpy_multi_head": [
+        (
+            "the shape is (2, 3, 5, 4), not (2, 5, 12).",
+            lambda query, *rest: np.zeros((2, 3, 5, 4)),
+        ),
+        ("the split lacks its transpose.", layer(split=by_view)),
+        ("the merge lacks its transpose.", layer(merge=brackets)),
+        (
+            "split and merge both lack their transpose.",
+            layer(split=by_view, merge=brackets),
+        ),
+        ("divide by sqrt(d_k), not by sqrt(d).", layer(of_model=True)),
+        ("the scores are not divided by sqrt(d_k).", layer(power=0)),
+        ("the softmax runs over the queries.", layer(axis=-2)),
+        ("the output projection is missing.", layer(last=False)),
+        ("the biases are missing.", layer(bias=False)),
+        ("keys and values have changed places.", layer(order=(0, 2, 1))),
+        ("the matrices are (in, out).", layer(transposed=True)),
+        (
+            "wrong; compare step by step with the loop.",
+            lambda query, *rest: np.zeros_like(query),
+        ),
+    ],
+    "repack": [
+        ("the shape is (8, 24), not (24, 8).", lambda rows, h: rows.T),
+        ("nothing moved; reshape sets brackets.", lambda rows, h: rows),
+        (
+            "this is the way back, to (3, H, K).",
+            reordered((4, 3, 2, 8), (1, 0, 2, 3)),
+        ),
+        (
+            "these rows are (H, K, 3).",
+            reordered((3, 4, 2, 8), (1, 2, 0, 3)),
+        ),
+        (
+            "these rows are (K, 3, H).",
+            reordered((3, 4, 2, 8), (2, 0, 1, 3)),
+        ),
+        (
+            "columns moved; they are the input's.",
+            reordered((24, 4, 2), (0, 2, 1)),
+        ),
+        ("right shape, wrong order.", lambda rows, h: rows[::-1]),
+    ],
+    "fold_biases": [
+        ("the shape is (12,), not (4, 12).", lambda m, b: b[3]),
+        (
+            "keys or values still have a bias; rows 1 and 2.",
+            folded(lambda m, b: b[2] @ m[3], keep=(1, 1, 0, 1)),
+        ),
+        (
+            "keys or values still have a bias; rows 1 and 2.",
+            folded(lambda m, b: b[2] @ m[3], keep=(1, 0, 1, 1)),
+        ),
+        (
+            "the queries' bias matters and has to stay.",
+            folded(lambda m, b: b[2] @ m[3], keep=(0, 0, 0, 1)),
+        ),
+        (
+            "the values' bias is dropped; where does it go.",
+            folded(lambda m, b: 0),
+        ),
+        (
+            "the values' bias is dropped; where does it go.",
+            in_place(fold=0),
+        ),
+        (
+            "the values' bias still has to pass through the output matrix.",
+            folded(lambda m, b: b[2]),
+        ),
+        (
+            "a row vector stands to the left of its matrix.",
+            folded(lambda m, b: m[3] @ b[2]),
+        ),
+        (
+            "the keys' bias goes nowhere.",
+            folded(lambda m, b: (b[1] + b[2]) @ m[3]),
+        ),
+        (
+            "the output's own bias has to stay.",
+            folded(lambda m, b: b[2] @ m[3], keep=(1, 0, 0, 0)),
+        ),
+        ("the output changes.", folded(lambda m, b: 7)),
+    ],
+}
 
 
-def test_a_layer_without_mistakes_is_accepted(book):
-    verdict = book["check_numpy_multi_head"](layer())
-    assert verdict == "Exercise 3: correct."
+@pytest.mark.parametrize(
+    ("number", "name", "says", "answer"),
+    [
+        (number, name, says, answer)
+        for number, (name, answers) in enumerate(WRONG.items(), 1)
+        for says, answer in answers
+    ],
+)
+def test_wrong_answer_is_diagnosed(book, number, name, says, answer):
+    verdict = book[f"check_{name}"](answer)
+    assert verdict == f"Exercise {number}: {says}"
+
+
+def by_heads(d, h, bias):
+    return 4 * h * (d // h) * d + 4 * d * bias
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "answer"),
+    [
+        (1, "parameter_count", by_heads),
+        (3, "numpy_multi_head", layer()),
+        (5, "fold_biases", in_place(fold=1)),
+    ],
+)
+def test_other_right_answer_is_accepted(book, number, name, answer):
+    verdict = book[f"check_{name}"](answer)
+    assert verdict == f"Exercise {number}: correct."
+
+
+@pytest.mark.parametrize("name", list(WRONG)[1:])
+def test_answer_may_be_a_list(book, name):
+    def answer(*given):
+        return book[f"{name}_solution"](*given).tolist()
+
+    assert book[f"check_{name}"](answer).endswith(": correct.")
 
 
 # What the chapter defines, beyond the sizes that it shows
@@ -302,3 +370,35 @@ def test_dropout_scales_what_it_keeps(book):
     ratio = heads[:, 0] / value  # one key: 0 where dropped, else 2
     assert set(ratio.round(decimals=4).unique().tolist()) == {0.0, 2.0}
     assert math.isclose(ratio.mean(), 1, abs_tol=0.05)
+
+
+def test_complaint_keeps_what_an_error_says(book):
+    assert book["complaint"]("raise ValueError") == "ValueError"
+    assert book["complaint"]("raise ValueError('no!')") == "ValueError: no!"
+
+
+@pytest.mark.parametrize("kind", ["", "_tf"])
+def test_attend_with_is_the_layer_with_its_own_split_and_merge(book, kind):
+    own, x, mask = (
+        book[f"{name}{kind}"] for name in ("layer", "x", "causal_mask")
+    )
+    parts = [book[f"{name}_heads{kind}"] for name in ("split", "merge")]
+    for given in ((), (mask,)):
+        found = book[f"attend_with{kind}"](own, x, *parts, *given)
+        right = own(x, x, x, *given)
+        if not kind:
+            found, right = found.detach(), right.detach()
+        assert np.allclose(found, right, rtol=1e-4, atol=1e-5)
+
+
+def test_what_the_sublayers_add_to_what(book):
+    def output_proj(x):
+        return 10 * x
+
+    def norm(x):
+        return x + 1
+
+    mended = book["mended_sublayer"](2, 3, output_proj, norm)
+    assert mended == (10 * (3 + 2 + 1) + 3) + 1
+    right = book["residual_sublayer"](2, 3, output_proj, norm)
+    assert right == (2 + 10 * 3) + 1
