@@ -23,7 +23,7 @@ def pytest_itemcollected(item):
 
 @pytest.fixture(scope="session")
 def chapter_run():
-    """Return a function: chapter's name -> (its variables, messages).
+    """Return a function: chapter's name -> its Run.
 
     A chapter runs once in a session, whoever asks.
     """
@@ -33,4 +33,4 @@ def chapter_run():
 @pytest.fixture(scope="session")
 def chapter(chapter_run):
     """Return a function: chapter's name -> its variables after a run."""
-    return lambda name: chapter_run(name)[0]
+    return lambda name: chapter_run(name).namespace

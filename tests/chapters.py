@@ -5,29 +5,42 @@ import io
 import linecache
 import os
 from contextlib import redirect_stdout
+from typing import NamedTuple
 from unittest.mock import patch
 
 from tests import shapes
-from tests.notebooks import NotebookError
-from tests.prose import check_prose
+from tests.notebooks import NotebookError, alt_text
+from tests.prose import CLAIM, check_prose
+
+
+class Run(NamedTuple):
+    """What a run of a chapter leaves.
+
+    namespace: its variables at the end; messages: what does not hold;
+    claims: (cell's name, text, the variables there) of each text that states
+    numbers; scopes: where shape comments were checked.
+    """
+
+    namespace: dict
+    messages: list
+    claims: list
+    scopes: list
 
 
 @patch.dict(os.environ, MPLBACKEND="agg")  # no window; kernels have their own
 def run(notebook):
-    """Execute a notebook's cells in order; return (namespace, messages).
+    """Execute a notebook's cells in order; return a Run.
 
-    Every shape comment is asserted and every number in prose is evaluated
-    where it stands, with the variables of the cells above it.
+    Every shape comment is asserted and every number in prose or alt text is
+    evaluated where it stands, with the variables of the cells above it.
     Raises NotebookError, naming the cell, if a cell fails.
     """
-    namespace = {"__name__": "__main__", shapes.CHECK: shapes.check_shape}
-    messages = []
+    toy = shapes.notation("\n".join(cell.source for cell in notebook.markdown))
+    messages, claims, scopes = [], [], []
+    namespace = {"__name__": "__main__"} | shapes.hooks(toy, scopes)
     for number, cell in enumerate(notebook.cells):
         name = notebook.name(cell)
-        if cell.cell_type == "markdown":
-            found = check_prose(cell.source, namespace)
-            messages += [f"{name}: {message}" for message in found]
-        elif cell.cell_type == "code":
+        if cell.cell_type == "code":
             file = f"<{notebook.path.stem} {number}>"
             linecache.cache[file] = (  # for tracebacks and inspect.getsource
                 len(cell.source),
@@ -36,14 +49,24 @@ def run(notebook):
                 file,
             )
             try:
-                code = compile(shapes.rewrite(cell.source), file, "exec")
+                tree = shapes.rewrite(cell.source, name)
+                code = compile(tree, file, "exec")
                 with redirect_stdout(io.StringIO()):
                     exec(code, namespace)
             except Exception as error:
                 raise NotebookError(
                     f"{name}: {type(error).__name__}: {error}"
                 ) from error
-    return namespace, messages
+        text = alt_text(cell) if cell.cell_type == "code" else cell.source
+        messages += untrue(name, text, namespace)
+        if CLAIM.search(text):
+            claims.append((name, text, dict(namespace)))
+    return Run(namespace, messages, claims, scopes)
+
+
+def untrue(name, text, namespace):
+    """Return a message for each number in a cell's text that is not true."""
+    return [f"{name}: {found}" for found in check_prose(text, namespace)]
 
 
 def definitions(notebook):

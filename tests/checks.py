@@ -9,24 +9,37 @@ import ast
 import builtins
 import re
 import symtable
+from functools import cache
 from itertools import pairwise
 from statistics import median, quantiles
 
 import nbformat
 
 from tests import prose, shapes
-from tests.notebooks import BOOK, remedy, tags
+from tests.compare import DECIMAL
+from tests.notebooks import BOOK, Notebook, alt_text, remedy, tags
 from tests.outputs import CELL_METADATA, METADATA
 from tests.repository import slug
 
 CHECKS = []
 
 MAX_CELL_LINES = 25
+MAX_INTERACTIVE_LINES = 75
 MAX_OUTPUT_LINES = 12
 MAX_FIGURES = 5
 MAX_QUESTION_WORDS = 80
 MAX_READING = 5
 MIN_ALT = 20
+LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)")
+# Shapes that one comment of the book has; any other is taken for a slip.
+ONCE = {
+    *("2", "32", "101", "32, D", "B, D", "B, 1", "B, 1, T", "B, S, T"),
+    *("B, 1, T, S", "B, H, S, K", "B, S, H, K", "B, H, T, D", "H, B, T, K"),
+    *("B, T, 1, D", "B, T, C, 2", "C, T, D", "C, T, S", "C, T, T", "C, T, V"),
+    *("C, K, V", "C, 2, 2", "D, K", "D, 2", "K", "N, 2", "T, 2", "3, H, K, D"),
+}
+COUNT = "no one two three four five six seven eight nine ten".split()
+BIBLIOGRAPHY = BOOK / "bibliography.md"
 SECTIONS = [
     "What you will be able to do",
     "Notation",
@@ -55,6 +68,9 @@ RAW = {
     r"\\(begin|end)\{(align|equation)\*?\}": "an environment outside $$",
 }
 RAW_IN_MATHS = {r"\\(begin|end)\{(align|equation)\*?\}"}
+# Another host; w3.org only lends its name to the elements of a drawing.
+HOST = r"(?:\b(?:https?|wss?):(?!//www\.w3\.org/)|(?<=[\"'(=])//\w)\S{,40}"
+EMBEDDED = rf"(?:<\w+\s[^>]*?|!\[[^\]]*\]\(){HOST}"
 RANDOM = re.compile(
     r"(torch\.(rand|randn|randint|randperm|normal)\w*"
     r"|tf\.random\.(?!set_seed)\w+|keras\.random\.\w+"
@@ -156,6 +172,7 @@ def outputs_can_be_compared(notebook):
             text = output.get("text", "") + "".join(
                 value for mime, value in data.items() if mime[:5] == "text/"
             )
+            seen = re.sub(r"(?s)<script>.*?</script>", "", text)
             fault = None
             if output.output_type == "error":
                 fault = "stores an error; catch it and show its message"
@@ -167,17 +184,40 @@ def outputs_can_be_compared(notebook):
                 )
             elif hit := machine.search(text):
                 fault = f"prints {hit.group()!r}, which no other run prints"
-            elif text.count("\n") >= MAX_OUTPUT_LINES:
+            elif seen.count("\n") >= MAX_OUTPUT_LINES:
                 fault = f"prints over {MAX_OUTPUT_LINES} lines; show less"
+            elif long := [n for n in DECIMAL.findall(text) if digits(n) > 7]:
+                fault = (
+                    f"prints {long[0]}, of which the comparison does not see "
+                    "the last digit; round to 7 digits or fewer"
+                )
             elif re.search(r"(?<![\w.])-0\.0*(?!\d)", text):
                 fault = "prints -0.; add 0.0 after rounding"
-            elif "text/html" in data and "<script src" in text:
-                fault = "loads a script from elsewhere"
             if fault:
                 yield (
                     f"{notebook.name(cell)}: {fault}. "
                     f"Then run: {remedy(notebook.path)}"
                 )
+
+
+@check
+def nothing_comes_from_elsewhere(notebook):
+    for cell in notebook.cells:
+        texts, pattern = [outside_code(cell.source)], EMBEDDED
+        if cell.cell_type == "code":
+            outs = [dict(o.get("data", {})) for o in cell.outputs]
+            texts, pattern = [o.get("text/html", "") for o in outs], HOST
+        for hit in re.findall(pattern, "\n".join(texts)):
+            yield (
+                f"{notebook.name(cell)}: {hit!r} reaches for another host. "
+                "Put what is needed into the notebook; in a text, a link "
+                "[such as this](https://example.org) is fine."
+            )
+
+
+def digits(number):
+    """Return how many digits of a decimal count."""
+    return len(re.sub("[eE].*|[.+-]", "", number).lstrip("0"))
 
 
 @check
@@ -218,15 +258,17 @@ def figures_have_alt_text(notebook):
     seen = {}
     for cell in notebook.code:
         figures = [o for o in cell.outputs if "image/png" in o.get("data", {})]
-        alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
+        alt = alt_text(cell)
         if figures and (
             len(alt) < MIN_ALT
+            or not alt.endswith(".")
             or re.match(r"(?i)(figure|image|plot) ?(of)?", alt)
         ):
             yield (
                 f"{notebook.name(cell)}: its figure has no alt text. Say what "
-                f"is seen in {MIN_ALT} characters or more, in the cell's "
-                'metadata: {"mystnb": {"image": {"alt": "…"}}}'
+                f"is seen in {MIN_ALT} characters or more, and whole "
+                "sentences, in the cell's metadata: "
+                '{"mystnb": {"image": {"alt": "…"}}}'
             )
         if alt and not figures:
             yield (
@@ -239,6 +281,66 @@ def figures_have_alt_text(notebook):
                 "say what this figure shows."
             )
         seen[alt] = notebook.name(cell)
+
+
+@check
+def alt_texts_say_what_the_figure_says(notebook):
+    for cell, tree in trees(notebook):
+        alt = prose.CLAIM.sub(r"\1", alt_text(cell)).lower()
+        if not alt:
+            continue
+        missing = [text for text in labels(tree) if text.lower() not in alt]
+        count = panels(tree)
+        if count > 1 and not re.search(rf"\b({COUNT[count]}|{count})\b", alt):
+            missing.append(f"{COUNT[count]} panels")
+        if missing:
+            yield (
+                f"{notebook.name(cell)}: its alt text does not name "
+                f"{missing}, which the figure shows. Say it in the cell's "
+                "metadata, or give the figure its own text back."
+            )
+
+
+def calls(tree, *names):
+    """Yield the calls of methods with one of these names."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr in names:
+                yield node
+
+
+def labels(tree):
+    """Return what a figure calls its axes and lines, without the details.
+
+    Of "offset $k$" and "similarity, as a share" that is the words before.
+    """
+    texts = [
+        call.args[0]
+        for call in calls(tree, "set_xlabel", "set_ylabel", "set_label")
+    ] + [
+        word.value
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call)
+        for word in call.keywords
+        if word.arg in ("label", "xlabel", "ylabel")
+    ]
+    found = []
+    for text in texts:
+        if isinstance(text, ast.JoinedStr):
+            text = text.values[0]
+        if isinstance(text, ast.Constant):
+            words = re.split(r"[,($\n]", str(text.value))[0].strip()
+            found += [words] if words else []
+    return found
+
+
+def panels(tree):
+    """Return into how many panels a figure is divided."""
+    count = 1
+    for call in calls(tree, "subplots"):
+        for side in call.args:
+            count *= side.value if isinstance(side, ast.Constant) else 1
+    return count
 
 
 @check
@@ -286,11 +388,16 @@ def nothing_shows_raw(notebook):
 
 @check
 def links_resolve(notebook):
+    listed = {target for _, target in LINK.findall(words_of(BIBLIOGRAPHY))}
     for cell in notebook.markdown:
-        for text, target in re.findall(
-            r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)", outside_code(cell.source)
-        ):
-            if re.match(r"https?://|mailto:", target):
+        for text, target in LINK.findall(outside_code(cell.source)):
+            if re.match(r"https?://", target):
+                if target not in listed and target != colab_link(notebook):
+                    yield (
+                        f"{notebook.name(cell)}: the link [{text}] leads to "
+                        f"{target}, which book/bibliography.md does not "
+                        "list. List it there, or correct the link."
+                    )
                 continue
             file, _, anchor = target.partition("#")
             path = notebook.path.parent / file if file else notebook.path
@@ -306,15 +413,20 @@ def links_resolve(notebook):
                 )
 
 
+@cache
+def words_of(path):
+    """Return the Markdown of a page."""
+    if path.suffix == ".ipynb":
+        return "\n".join(cell.source for cell in Notebook.read(path).markdown)
+    return path.read_text(encoding="utf-8")
+
+
 def anchors(path, notebook):
     """Return the anchors that the headings of a page give."""
     if path == notebook.path:
         text = "\n".join(cell.source for cell in notebook.markdown)
-    elif path.suffix == ".ipynb":
-        cells = nbformat.read(path, as_version=4).cells
-        text = "\n".join(c.source for c in cells if c.cell_type == "markdown")
     else:
-        text = path.read_text(encoding="utf-8")
+        text = words_of(path)
     found = re.findall(r"(?m)^#+ (.+)$", outside_fences(text))
     return {
         re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-")
@@ -324,10 +436,7 @@ def anchors(path, notebook):
 
 @check
 def colab_link_is_the_repository_s(notebook):
-    link = (
-        f"https://colab.research.google.com/github/{slug()}/blob/main/book/"
-        f"{notebook.path.name}"
-    )
+    link = colab_link(notebook)
     if f"[Open in Colab]({link})" not in notebook.cells[0].source:
         yield (
             f"{notebook.name(notebook.cells[0])}: does not link "
@@ -335,10 +444,20 @@ def colab_link_is_the_repository_s(notebook):
         )
 
 
+def colab_link(notebook):
+    """Return the address at which Colab opens a notebook."""
+    return (
+        f"https://colab.research.google.com/github/{slug()}/blob/main/book/"
+        f"{notebook.path.name}"
+    )
+
+
 @check
 def numbers_in_prose_are_computed(notebook):
-    for cell in notebook.markdown:
-        for message in prose.unclaimed(cell.source):
+    for cell in notebook.cells:
+        code = cell.cell_type == "code"
+        text = alt_text(cell) if code else cell.source
+        for message in prose.unclaimed(text):
             yield f"{notebook.name(cell)}: {message}"
 
 
@@ -441,10 +560,12 @@ def cells_are_short(notebook):
     ]
     for cell in notebook.code:
         count = sum(bool(line.strip()) for line in cell.source.split("\n"))
-        if count > MAX_CELL_LINES:
+        interactive = cell.source.startswith("# @title Interactive")
+        most = MAX_INTERACTIVE_LINES if interactive else MAX_CELL_LINES
+        if count > most:
             yield (
-                f"{notebook.name(cell)}: {count} lines; at most "
-                f"{MAX_CELL_LINES}. Split the function, not the cell."
+                f"{notebook.name(cell)}: {count} lines; at most {most}. "
+                "Split the function, not the cell."
             )
     if len(lines) > 10 and (
         median(lines) > 5 or quantiles(lines, n=10)[8] > 15
@@ -630,6 +751,68 @@ def shape_comments_can_be_read(notebook):
 
 
 @check
+def letters_are_in_the_notation(notebook):
+    words = "\n".join(cell.source for cell in notebook.markdown)
+    listed = shapes.notation(words).keys() | {"C"}
+    for cell, _ in trees(notebook):
+        said = " ".join(shapes.comments(cell.source).values())
+        letters = set(re.findall(r"\b[A-Z]\b", re.sub(r":[^#]*", "", said)))
+        if missing := sorted(letters - listed):
+            yield (
+                f"{notebook.name(cell)}: its shape comments use {missing}, "
+                "which the table of the Notation section lacks. Correct the "
+                "comment, or add the letter there."
+            )
+
+
+@check
+def twins_say_the_same_shapes(notebook):
+    for before, cell in pairwise(notebook.cells):
+        if not ("pytorch" in tags(before) and "tensorflow" in tags(cell)):
+            continue
+        first, second = shapes_said(before.source), shapes_said(cell.source)
+        for name in first.keys() & second.keys():
+            short, long = sorted((first[name], second[name]), key=len)
+            if not subsequence(short, long):
+                yield (
+                    f"{notebook.name(cell)}: says {second[name]} of {name}, "
+                    f"and its twin {first[name]}. Correct the comment that "
+                    "is wrong, or give the two other names."
+                )
+
+
+def shapes_said(source):
+    """Map what a cell's shape comments describe to the shapes, in order.
+
+    Names go without _tf, and shapes without axes of one.
+    """
+    try:
+        tree, said = ast.parse(source), shapes.comments(source)
+    except SyntaxError:
+        return {}  # reported by cells_are_python
+    found = {}
+    for node in ast.walk(tree):
+        line = getattr(node, "end_lineno", None)
+        if isinstance(node, VALUED) and line in said:
+            targets = getattr(node, "targets", None)
+            kind = type(node).__name__.lower()
+            name = ast.unparse(targets[0]) if targets else kind
+            shape = said[line].partition(":")[0].strip("# ")
+            shape = re.sub(r"\b1, |, 1\b", "", shape).replace(",)", ")")
+            found.setdefault(re.sub(r"_tf\b", "", name), []).append(shape)
+    return found
+
+
+VALUED = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Expr)
+
+
+def subsequence(short, long):
+    """Tell whether all of one list stands in another, in the same order."""
+    rest = iter(long)
+    return all(item in rest for item in short)
+
+
+@check
 def reshaping_lines_say_their_shape(notebook):
     for cell, tree in trees(notebook):
         lines = shapes.comments(cell.source)
@@ -704,19 +887,56 @@ def folded_cells_fold_everywhere(notebook):
 # The book as a whole
 
 
+def shapes_said_once(notebooks):
+    """Yield a message for each shape that stands in one comment alone.
+
+    It may be a slip, such as (B, D, T), that no run tells from another order
+    of axes of one size. What is meant is in ONCE.
+    """
+    places = {}
+    for notebook in notebooks:
+        for cell in notebook.code:
+            for comment in shapes.comments(cell.source).values():
+                for shape in shapes.axes(comment):
+                    places.setdefault(shape, []).append(notebook.name(cell))
+    for shape, where in places.items():
+        if len(where) == 1 and shape not in ONCE:
+            yield (
+                f"{where[0]}: says the shape ({shape}), which stands nowhere "
+                "else in the book. Correct the comment, or add the shape to "
+                "ONCE in tests/checks.py."
+            )
+    for shape in sorted(ONCE):
+        if len(places.get(shape, [])) != 1:
+            yield f"tests/checks.py: ({shape}) is not said once; take it out."
+
+
+def named_body(node):
+    """Return the name that a function, class or constant text defines."""
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        return node.name
+    match node:
+        case ast.Assign([ast.Name(name)], ast.Constant(str())):
+            return name if name.isupper() else None
+    return None
+
+
 def one_name_one_body(notebooks):
     """Yield a message for each name with two bodies in the book."""
     seen = {}
     for notebook in notebooks:
         for cell, tree in trees(notebook):
             for node in tree.body:
-                if not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                if not (name := named_body(node)):
                     continue
-                body, where = ast.unparse(node), notebook.name(cell)
-                first, place = seen.setdefault(node.name, (body, where))
+                # As text: the comments belong to it.
+                lines = cell.source.split("\n")[node.lineno - 1 :]
+                body = "\n".join(lines[: node.end_lineno - node.lineno + 1])
+                where = notebook.name(cell)
+                first, place = seen.setdefault(name, (body, where))
                 if body != first:
                     yield (
-                        f"{where}: {node.name} differs from the one in "
+                        f"{where}: {name} differs from the one in "
                         f"{place}. One name has one body in the book: copy "
                         "that one, or give this one a name of its own."
                     )

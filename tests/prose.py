@@ -2,7 +2,7 @@
 
 import re
 
-NUMBER = r"(?<![\w.,])[-−]?\d[\d,]*(?:\.\d+)?(?:e[-−]?\d+)?"
+NUMBER = r"(?<![\w.,])[-−]?\d(?:[\d,]*\d)?(?:\.\d+)?(?:e[-−]?\d+)?"
 CLAIM = re.compile(rf"({NUMBER})[*_`]*<!--=(.*?)-->", re.DOTALL)
 # Where a numeral is not a claim: code, mathematics, links, comments, tags,
 # headings, the numbers of a list, exercise headings.

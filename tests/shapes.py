@@ -6,16 +6,63 @@ a function; `...` stands for any leading axes, `H * K` and `T - 1` for what
 they compute, `()` for a scalar. Several shapes, divided by commas, belong to
 a tuple: `return output, weights  # (T, V), (T, S)`. A remark may follow
 behind a colon. The comment stands on the last line of its statement.
+
+What is known beforehand: a function's letters have the sizes of its
+parameters, where their names are in NAMES or its docstring gives their
+shapes, `query (..., T, K)`; a cell's letters those of the names in NAMES that
+it uses. No two letters have each other's size of the Notation section.
 """
 
 import ast
 import io
 import re
 import tokenize
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
 
 LETTERS = set("BTSDHKVNFC")
+NAMES = {  # what book/notation.md calls the size of a letter in code
+    "batch_size": "B",
+    "seq_len": "T",
+    "query_len": "T",
+    "key_len": "S",
+    "d_model": "D",
+    "num_heads": "H",
+    "d_head": "K",
+    "d_value": "V",
+    "vocab_size": "N",
+    "d_ff": "F",
+}
 SIZES = "__sizes__"  # the sizes of the letters in the scope that runs
 CHECK = "__check_shape__"
+OPEN = "__open_scope__"
+# In a docstring: `query (..., T, K), key and value (..., S, K)`, and no
+# second shape to choose from.
+SHAPE = r"\((?:(?:\.\.\.|[A-Z]|\d+)(?:, |,?(?=\))))+\)"
+DESCRIBED = re.compile(
+    rf"\b((?:\w+(?:,\s+|\s+and\s+))*\w+)\s+({SHAPE})(?!,?\s*(?:or\s+)?\()"
+)
+
+
+def notation(markdown):
+    """Map the letters of a Notation table to their sizes, None if open."""
+    sizes, columns = {}, []
+    for line in markdown.split("\n"):
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if "letter in shapes" in cells and "size here" in cells:
+            columns = [
+                cells.index(c) for c in ("letter in shapes", "size here")
+            ]
+        elif columns and line.startswith("|"):
+            letters, numbers = (cells[column] for column in columns)
+            letters = re.findall(r"\b[A-Z]\b", letters)
+            numbers = map(int, re.findall(r"\d+(?=<!--)", numbers))
+            for letter in letters:
+                sizes.setdefault(letter, next(numbers, None))
+        else:
+            columns = []
+    return sizes
 
 
 class ShapeError(AssertionError):
@@ -31,8 +78,9 @@ def comments(source):
     return {n: text for n, text in texts.items() if re.match(r"#\s*\(", text)}
 
 
+@cache
 def parse(comment):
-    """Return the shapes of a comment, each a list of dimension nodes."""
+    """Return the shapes of a comment, each a list of its sizes' texts."""
     text = comment.lstrip("# ").split(":")[0].strip()
     unreadable = ShapeError(
         f"{comment!r} cannot be read as a shape: write (B, T), (T,), () or "
@@ -57,7 +105,13 @@ def parse(comment):
             f"{comment!r} uses {sorted(names - LETTERS)}: the letters of "
             f"book/notation.md are {' '.join(sorted(LETTERS))}."
         )
-    return [shape.elts for shape in shapes]
+    return [[ast.unparse(size) for size in shape.elts] for shape in shapes]
+
+
+def axes(comment):
+    """Return the shapes of a comment as texts, without dots: 'B, T, D'."""
+    shapes = re.findall(r"\(([^()]*)\)", comment.partition(":")[0])
+    return [shape.removeprefix("..., ").rstrip(",") for shape in shapes]
 
 
 def shape_of(value):
@@ -70,26 +124,109 @@ def shape_of(value):
     return ()
 
 
-def check_shape(value, comment, sizes):
+class Scope(dict):
+    """The sizes of the letters in one run of a cell or function.
+
+    known: the sizes before its first line; toy: those of the Notation
+    section; log: what was checked, as (place, outline of the value).
+    """
+
+    def __init__(self, known, toy):
+        super().__init__(known)
+        self.known, self.log = known, []
+        self.toy = {k: size for k, size in toy.items() if size}
+
+    def exchanged(self):
+        """Return two letters with each other's size, or None."""
+        for a, b in combinations(sorted(self.toy), 2):
+            sizes = self.get(a), self.get(b)
+            if (
+                sizes == (self.toy[b], self.toy[a])
+                and sizes[0] != sizes[1]
+                and not {a, b} <= self.known.keys()
+            ):
+                return f"{a} and {b}"
+        return None
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What is left of an array when only its shape is remembered."""
+
+    shape: tuple
+
+    def __iter__(self):
+        return iter(self.shape[0] * [Outline(self.shape[1:])])
+
+
+def outline(value):
+    """Return a stand-in with the shape of a value, its parts included."""
+    if isinstance(value, (list, tuple)):
+        return tuple(outline(part) for part in value)
+    return Outline(shape_of(value))
+
+
+def open_scope(variables, described, toy):
+    """Return the scope of a cell or call with what its variables say.
+
+    described: the shapes that a docstring gives to some of the variables.
+    """
+    known = {}
+    for name, letter in NAMES.items():
+        if isinstance(size := variables.get(name), int):
+            known.setdefault(letter, size)
+    for name, comment in described.items():
+        sizes = dict(known)
+        # A call that is wrong on purpose says nothing of the sizes.
+        if fits(parse(comment)[0], shape_of(variables[name]), sizes):
+            known = sizes
+    return Scope(known, toy)
+
+
+def hooks(toy, scopes):
+    """Return what rewritten code calls, as variables for its namespace.
+
+    toy: sizes from `notation`; scopes: a list that receives each Scope.
+    """
+
+    def opened(variables, described):
+        scopes.append(open_scope(variables, described, toy))
+        return scopes[-1]
+
+    return {CHECK: check_shape, OPEN: opened}
+
+
+def check_shape(value, comment, sizes, place):
     """Return `value` if its shape is what the comment says.
 
     sizes maps letters to sizes and receives the letters that are new.
+    place: what a message calls the line, 'book/masks.ipynb [3], line 2'.
     Raises ShapeError with both shapes.
     """
+    sizes.log.append((place, outline(value)))
     shapes = parse(comment)
     values = [value] if len(shapes) == 1 else list(value)
     wrong = None
     if len(values) != len(shapes):
         wrong = f"{len(values)} values"
-    for shape, one in zip(shapes, values, strict=False):
-        if not fits(shape, actual := shape_of(one), sizes):
-            wrong = f"the shape {actual}"
-            break
+    try:
+        for shape, one in zip(shapes, values, strict=False):
+            if not fits(shape, actual := shape_of(one), sizes):
+                wrong = f"the shape {actual}"
+                break
+    except NameError as error:
+        raise ShapeError(
+            f"{place}: {error.name} has no size yet where a shape computes "
+            "with it. Correct the comment, or let it stand alone in a shape "
+            "above, in the same cell or call."
+        ) from None
+    if not wrong and (letters := sizes.exchanged()):
+        wrong = f"the sizes of {letters} in the Notation section exchanged"
     if wrong:
         known = ", ".join(f"{k}={v}" for k, v in sorted(sizes.items()))
         raise ShapeError(
-            f"the comment says {comment.lstrip('# ')}, the code gives {wrong}"
-            f"{f' where {known}' if known else ''}. "
+            f"{place}: the comment says {comment.lstrip('# ')}, the code "
+            f"gives {wrong}{f' where {known}' if known else ''}. "
             "Correct the comment or the code."
         )
     return value
@@ -97,42 +234,42 @@ def check_shape(value, comment, sizes):
 
 def fits(shape, actual, sizes):
     """Tell whether an actual shape fits; bind the letters that are new."""
-    if shape and ast.unparse(shape[0]) == "...":
+    if shape and shape[0] == "...":
         shape = shape[1:]
         actual = actual[max(len(actual) - len(shape), 0) :]
     if len(shape) != len(actual):
         return False
-    for node, size in zip(shape, actual, strict=True):
-        if isinstance(node, ast.Name) and size is not None:
-            sizes.setdefault(node.id, size)
-    try:
-        expected = [
-            size if size is None else eval(ast.unparse(node), {}, dict(sizes))
-            for node, size in zip(shape, actual, strict=True)
-        ]
-    except NameError as error:
-        raise ShapeError(
-            f"{error.name} has no size yet where a shape computes with it: "
-            "let it stand alone in a shape above, in the same cell or call."
-        ) from None
+    for text, size in zip(shape, actual, strict=True):
+        if text in LETTERS and size is not None:
+            sizes.setdefault(text, size)
+    expected = [
+        # Most are letters, and calls are many.
+        size if size is None else sizes.get(text) or eval(text, {}, sizes)
+        for text, size in zip(shape, actual, strict=True)
+    ]
     return expected == list(actual)
 
 
 class Rewriter(ast.NodeTransformer):
     """Wrap the value of every statement that a shape comment ends."""
 
-    def __init__(self, shape_comments):
+    def __init__(self, shape_comments, cell):
         self.waiting = dict(shape_comments)
+        self.cell = cell
+        self.docstring = ""
 
-    def wrapped(self, value, comment):
-        call = ast.parse(f"{CHECK}(None, {comment!r}, {SIZES})").body[0].value
+    def wrapped(self, value, comment, line):
+        place = f"{self.cell}, line {line}"
+        call = f"{CHECK}(None, {comment!r}, {SIZES}, {place!r})"
+        call = ast.parse(call).body[0].value
         call.args[0] = value
         return call
 
     def visit_statement(self, node):
-        comment = self.waiting.pop(node.end_lineno, None)
+        line = node.end_lineno
+        comment = self.waiting.pop(line, None)
         if comment is not None and node.value is not None:
-            node.value = self.wrapped(node.value, comment)
+            node.value = self.wrapped(node.value, comment, line)
         return self.generic_visit(node)
 
     visit_Assign = visit_AnnAssign = visit_Return = visit_Expr = (
@@ -140,28 +277,67 @@ class Rewriter(ast.NodeTransformer):
     )
 
     def visit_AugAssign(self, node):
-        comment = self.waiting.pop(node.end_lineno, None)
+        line = node.end_lineno
+        comment = self.waiting.pop(line, None)
         if comment is None:
             return node
         target = ast.parse(ast.unparse(node.target), mode="eval").body
-        return [node, ast.Expr(self.wrapped(target, comment))]
+        return [node, ast.Expr(self.wrapped(target, comment, line))]
+
+    def opened(self, names, described):
+        variables = {*(names & NAMES.keys()), *described}
+        inside = ", ".join(f"{name!r}: {name}" for name in sorted(variables))
+        call = f"{OPEN}({{{inside}}}, {described})"
+        return ast.parse(f"{SIZES} = {call}").body[0]
 
     def visit_FunctionDef(self, node):
+        words = ast.get_docstring(node) or self.docstring
+        names = {a.arg for a in node.args.args + node.args.kwonlyargs}
+        described = {
+            name: shape
+            for several, shape in DESCRIBED.findall(words)
+            if (group := set(re.split(r",\s+|\s+and\s+", several))) <= names
+            for name in group
+        }
         self.generic_visit(node)
-        node.body.insert(0, ast.parse(f"{SIZES} = {{}}").body[0])
+        node.body.insert(0, self.opened(names, described))
+        return node
+
+    def visit_ClassDef(self, node):
+        self.docstring = ast.get_docstring(node) or ""
+        self.generic_visit(node)
+        self.docstring = ""
         return node
 
 
-def rewrite(source):
+def names_used(tree):
+    """Return the names that a cell uses, and does not set, outside of defs."""
+    used, names = [tree], {ast.Load: set(), ast.Store: set()}
+    while used:
+        node = used.pop()
+        if isinstance(node, ast.Name):
+            names[type(node.ctx)].add(node.id)
+        used += [
+            child
+            for child in ast.iter_child_nodes(node)
+            if not isinstance(child, (ast.FunctionDef, ast.ClassDef))
+        ]
+    return names[ast.Load] - names[ast.Store]
+
+
+def rewrite(source, cell="the cell"):
     """Return a cell's syntax tree with its shape comments as checks.
 
-    Raises ShapeError for a comment that cannot be read or has no statement.
+    cell: its name in messages. Raises ShapeError for a comment that cannot
+    be read or has no statement.
     """
     found = comments(source)
     for comment in found.values():
         parse(comment)
-    rewriter = Rewriter(found)
-    tree = rewriter.visit(ast.parse(source))
+    rewriter = Rewriter(found, cell)
+    tree = ast.parse(source)
+    opened = rewriter.opened(names_used(tree), {})
+    tree = rewriter.visit(tree)
     if rewriter.waiting:
         line, comment = rewriter.waiting.popitem()
         raise ShapeError(
@@ -169,5 +345,5 @@ def rewrite(source):
             "assignment, return or expression; put it on the last line of "
             "the statement that it describes."
         )
-    tree.body.insert(0, ast.parse(f"{SIZES} = {{}}").body[0])
+    tree.body.insert(0, opened)
     return ast.fix_missing_locations(tree)

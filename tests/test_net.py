@@ -24,7 +24,7 @@ from nbformat.v4 import (
 
 from tests import checks, compare, outputs, shapes
 from tests.chapters import run
-from tests.notebooks import ROOT, Notebook, NotebookError
+from tests.notebooks import BOOK, ROOT, Notebook, NotebookError
 from tests.prose import check_prose
 from tests.repository import slug
 
@@ -65,7 +65,9 @@ def small_notebook(path):
         [
             f"# Small\n\nWhat is missing?\n\n[Open in Colab]({link})",
             "## What you will be able to do\n\nRead.",
-            "## Notation\n\nSee the [setup](#setup).",
+            "## Notation\n\nSee the [setup](#setup).\n\n"
+            "| letter in shapes | size here |\n|---|---|\n"
+            "| T | 3<!--= 1 + 2 --> |\n| S | 4<!--= 2 + 2 --> |",
             "## Setup\n\nOne import.",
             "A list of **numbers**.",
             "Twice as much.",
@@ -94,7 +96,10 @@ def small_notebook(path):
             tags=["tensorflow"],
         ),
         *(words(), words()),
-        code("assert twice(x) == twice_tf(x)\nmath.pi", value("3.14159265")),
+        code(
+            "assert twice(x) == twice_tf(x)\nround(math.pi, 4)",
+            value("3.1416"),
+        ),
         words(),
         code("x", value("[1, 2, 3]"), figure(), **ALT),
         *(words(), words()),
@@ -180,16 +185,61 @@ def negative_zero(notebook):
     notebook.code[1].outputs = [value("[1., -0.]")]
 
 
+@fault("small.ipynb [2]", "2916.3963", "round", "make outputs NB=")
+def digits_that_are_not_compared(notebook):
+    notebook.code[1].outputs = [value("[0.0123, 2916.3963]")]
+
+
 @fault("small.ipynb [2]", "image/svg+xml", "PNG")
 def figure_of_another_kind(notebook):
     svg = new_output("display_data", {"image/svg+xml": "<svg/>"})
     notebook.code[1].outputs.append(svg)
 
 
-@fault("small.ipynb [2]", "script from elsewhere")
-def script_from_elsewhere(notebook):
-    html = {"text/html": "<script src='https://example.org/a.js'></script>"}
-    notebook.code[1].outputs.append(new_output("display_data", html))
+def html(text):
+    return new_output("display_data", {"text/html": text})
+
+
+for name, text in {
+    "script": "<script src='https://example.org/a.js'></script>",
+    "unquoted_script": "<script defer src=//example.org/a.js></script>",
+    "style": '<link rel="stylesheet" href="http://example.org/a.css">',
+    "import_of_style": "<style>@import '//example.org/a.css';</style>",
+    "background": "<p style='background: url(//example.org/a.png)'></p>",
+    "module": "<script>import('https://example.org/a.js')</script>",
+    "request": '<script>fetch("https://example.org/a")</script>',
+    "socket": "<script>new WebSocket('wss://example.org')</script>",
+}.items():
+    FAULTS.append(
+        pytest.param(
+            lambda notebook, text=text: notebook.code[1].outputs.append(
+                html(text)
+            ),
+            ("small.ipynb [2]", "another host"),
+            id=f"{name}_from_elsewhere",
+        )
+    )
+
+
+@fault("cell 2", "another host")
+def picture_from_elsewhere(notebook):
+    put(notebook, "![A cat](https://example.org/cat.png)")
+
+
+@fault("cell 2", "another host")
+def frame_from_elsewhere(notebook):
+    put(notebook, '<iframe title="a" src="https://example.org"></iframe>')
+
+
+def test_script_and_links_of_a_notebook_s_own_pass(notebook):
+    drawing = "createElementNS('http://www.w3.org/2000/svg', 'g')"
+    script = f"<script>{drawing}; // then 4 // 2\nx = 1</script>"
+    notebook.code[1].outputs.append(html(script))
+    put(
+        notebook, "See [NIST](https://dlmf.nist.gov/6), <https://example.org>."
+    )
+    outputs.write(notebook)
+    assert messages(notebook) == []
 
 
 @fault("small.ipynb [2]", "outputId", "make outputs NB=")
@@ -215,6 +265,30 @@ def figure_without_alt_text(notebook):
 @fault("small.ipynb [6]", "no alt text", "20 characters")
 def alt_text_that_says_nothing(notebook):
     alt = {"alt": "Figure 1"}
+    notebook.code[5].metadata["mystnb"] = {"image": alt}
+
+
+@fault("small.ipynb [6]", "no alt text", "whole sentences")
+def alt_text_cut_short(notebook):
+    alt = {"alt": "A line that rises from left"}
+    notebook.code[5].metadata["mystnb"] = {"image": alt}
+
+
+@fault("small.ipynb [6]", "does not name ['step', 'height']", "metadata")
+def alt_text_without_the_labels(notebook):
+    notebook.code[
+        5
+    ].source = 'axes.set_xlabel("step $k$")\naxes.plot(x, label=f"height {x}")'
+
+
+@fault("small.ipynb [6]", "does not name ['two panels']", "metadata")
+def alt_text_without_the_panels(notebook):
+    notebook.code[5].source = "fig, axes = plt.subplots(1, 2)"
+
+
+@fault("small.ipynb [6]", "number 3", "<!--= expression -->")
+def alt_text_with_a_number_that_nothing_computes(notebook):
+    alt = {"alt": "A line through 3 points."}
     notebook.code[5].metadata["mystnb"] = {"image": alt}
 
 
@@ -278,6 +352,11 @@ def link_to_no_chapter(notebook):
 @fault("cell 2", "#heads", "no heading")
 def link_to_no_heading(notebook):
     put(notebook, "See [heads](#heads).")
+
+
+@fault("cell 2", "https://arxiv.org/abs/1706.03763", "List it", "correct")
+def link_that_the_bibliography_lacks(notebook):
+    put(notebook, "See [the paper](https://arxiv.org/abs/1706.03763).")
 
 
 @fault("cell 1", "make repository SLUG=")
@@ -450,6 +529,19 @@ def shape_comment_on_no_statement(notebook):
     notebook.code[1].source = "for e in x:  # (T,)\n    e"
 
 
+@fault("small.ipynb [2]", "['V']", "table of the Notation section")
+def shape_letter_not_in_the_notation(notebook):
+    notebook.code[1].source = "x = [1, 2, 3]  # (V,)\nx"
+
+
+@fault(
+    "small.ipynb [4]", "['(S)'] of return", "['(T)']", "Correct the comment"
+)
+def twin_of_another_shape(notebook):
+    notebook.code[2].source += "  # (T,)"
+    notebook.code[3].source += "  # (S,)"
+
+
 @fault("small.ipynb [2]", "calls reshape", "# (B, T, D)")
 def reshape_without_its_shape(notebook):
     notebook.code[1].source = "y = x.reshape(3)"
@@ -507,7 +599,29 @@ def test_name_with_two_bodies_is_rejected(tmp_path):
     books[1].code[2].source = books[1].code[2].source.replace("2 *", "3 *")
     (message,) = checks.one_name_one_body(books)
     assert "b.ipynb [3]: twice differs from the one in" in message
+    books[1].code[2].source = books[0].code[2].source + "  # (T,)"
+    assert list(checks.one_name_one_body(books))  # comments belong to it
     assert "a.ipynb [3]" in message and "name of its own" in message
+
+
+def test_shape_that_no_other_comment_has_is_rejected(notebook, monkeypatch):
+    monkeypatch.setattr(checks, "ONCE", {"T", ""})
+    assert not list(checks.shapes_said_once([notebook]))
+    monkeypatch.setattr(checks, "ONCE", {"S", ""})
+    slip, needless = checks.shapes_said_once([notebook])
+    assert "small.ipynb [2]: says the shape (T)" in slip
+    assert "Correct the comment" in slip
+    assert "(S) is not said once; take it out" in needless
+
+
+def test_constant_text_with_two_values_is_rejected(tmp_path):
+    books = [small_notebook(tmp_path / f"{name}.ipynb") for name in "ab"]
+    for book in books:
+        book.code[1].source = 'SCRIPT = """draw()"""\nscript = "free"'
+    assert not list(checks.one_name_one_body(books))
+    books[1].code[1].source = 'SCRIPT = """erase()"""\nscript = "other"'
+    (message,) = checks.one_name_one_body(books)
+    assert "b.ipynb [2]: SCRIPT differs from the one in" in message
 
 
 def test_notebook_missing_from_the_contents_is_rejected(notebook):
@@ -532,6 +646,14 @@ def test_notebook_missing_from_the_contents_is_rejected(notebook):
         ("x = [1]\nx += [2]  # (1,)", "gives the shape (2,)"),
         ("x = 1  # (..., T)", "gives the shape ()"),
         ("x = (\n    [1, 2]\n)  # (3,)", "gives the shape (2,)"),
+        # The Notation section says T=3, S=4.
+        ("[[1, 2, 3]] * 4  # (T, S)", "the sizes of S and T"),
+        ("def f(seq_len):\n    return [1]  # (T,)\nf(2)", "where T=2"),
+        (
+            "def f(x, y):\n    'x and y (S,)'\n    return [1]  # (S,)\n"
+            "f([1, 2], [3, 4])",
+            "where S=2",
+        ),
     ],
 )
 def test_shape_comment_that_lies_is_rejected(notebook, source, expected):
@@ -543,10 +665,32 @@ def test_shape_comment_that_lies_is_rejected(notebook, source, expected):
     assert "Correct the comment or the code." in str(error.value)
 
 
+def test_cell_s_own_names_give_sizes(notebook):
+    notebook.code[0].source = "seq_len = 2"
+    notebook.code[1].source = "x = [1, 2, seq_len]  # (T,)"
+    with pytest.raises(NotebookError, match="where T=2"):
+        run(notebook)
+
+
+def test_call_that_is_wrong_on_purpose_gives_no_sizes():
+    body = "    return x  # (T,)\n"
+    wrong = f"def f(x):\n    'x (T, S)'\n{body}f([1])\n"
+    either = f"def g(x):\n    'x (T, S) or (T,)'\n{body}g([1, 2])"
+    source = wrong + either
+    code = compile(shapes.rewrite(source), "cell", "exec")
+    exec(code, shapes.hooks({}, []))
+
+
+def test_names_of_the_sizes_are_those_of_the_notation_page():
+    page = (BOOK / "notation.md").read_text("utf-8")
+    for name, letter in shapes.NAMES.items():
+        assert re.search(rf"(?m)^\| {letter} \|.*`{name}`", page), name
+
+
 def test_shape_that_computes_with_an_unknown_letter_is_rejected():
     code = compile(shapes.rewrite("x = [1]  # (T + 1,)"), "cell", "exec")
     with pytest.raises(shapes.ShapeError, match="T has no size yet"):
-        exec(code, {shapes.CHECK: shapes.check_shape})
+        exec(code, shapes.hooks({}, []))
 
 
 @pytest.mark.parametrize(
@@ -563,7 +707,7 @@ def test_shape_that_computes_with_an_unknown_letter_is_rejected():
 )
 def test_true_shape_comment_passes(source):
     code = compile(shapes.rewrite(source), "cell", "exec")
-    exec(code, {shapes.CHECK: shapes.check_shape})
+    exec(code, shapes.hooks({}, []))
 
 
 @pytest.mark.parametrize(
@@ -596,6 +740,13 @@ def test_number_in_prose_that_is_wrong_is_rejected(text, expected):
 )
 def test_true_number_in_prose_passes(text):
     assert check_prose(text, {"n": 3}) == []
+
+
+def test_wrong_number_in_an_alt_text_is_found(notebook):
+    alt = {"alt": "A line through 4<!--= len(x) --> points."}
+    notebook.code[5].metadata["mystnb"] = {"image": alt}
+    (message,) = run(notebook).messages
+    assert "small.ipynb [6]: the prose says 4" in message
 
 
 def test_wrong_number_is_found_where_it_stands(notebook):
@@ -760,60 +911,3 @@ def test_outputs_are_stored_once_and_for_all(notebook, capsys, monkeypatch):
     assert outputs.main([str(notebook.path)]) == 0
     assert notebook.path.read_bytes() == stored
     assert "stored" in (out := capsys.readouterr().out) and "unchanged" in out
-
-
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("1 / 0", "small.ipynb [2]: ZeroDivisionError: division by zero"),
-        ("import sys\nx = [sys.stderr.write('x')]", "[2]: writes to stderr"),
-    ],
-)
-def test_failing_notebook_is_left_as_it_was(
-    notebook, capsys, monkeypatch, source, expected
-):
-    monkeypatch.setenv("PYTEST_CURRENT_TEST", "recording")
-    notebook.code[1].source = source
-    outputs.write(notebook)
-    before = notebook.path.read_bytes()
-    assert outputs.main([str(notebook.path)]) == 1
-    assert notebook.path.read_bytes() == before
-    assert list(notebook.path.parent.iterdir()) == [notebook.path]
-    assert expected in (err := capsys.readouterr().err)
-    assert "was left as it was" in err and "Traceback" not in err
-
-
-@pytest.mark.parametrize(
-    "failure", [KeyboardInterrupt, OSError(28, "No space")]
-)
-def test_interrupted_write_leaves_the_file(
-    notebook, capsys, monkeypatch, failure
-):
-    outputs.write(notebook)
-    before = notebook.path.read_bytes()
-    monkeypatch.setattr(outputs, "execute", lambda old: old)
-
-    def interrupted(*_):
-        raise failure
-
-    monkeypatch.setattr(outputs.os, "replace", interrupted)
-    assert outputs.main([str(notebook.path)]) in (1, 130)
-    assert notebook.path.read_bytes() == before
-    assert list(notebook.path.parent.iterdir()) == [notebook.path]
-    assert "was left as it was" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("not JSON", "is not a readable notebook"),
-        ("{}\n<<<<<<< HEAD\n", "conflict markers"),
-        (None, "no such notebook"),
-    ],
-)
-def test_file_that_is_no_notebook(tmp_path, capsys, text, expected):
-    path = tmp_path / "broken.ipynb"
-    if text:
-        path.write_text(text)
-    assert outputs.main([str(path)]) == 1
-    assert expected in capsys.readouterr().err

@@ -26,6 +26,10 @@ def test_one_name_has_one_body_in_the_whole_book():
     fail_with(checks.one_name_one_body(CHAPTERS))
 
 
+def test_shapes_that_stand_once_are_meant():
+    fail_with(checks.shapes_said_once(CHAPTERS))
+
+
 def test_every_notebook_is_in_the_table_of_contents():
     fail_with(checks.files_not_built(CHAPTERS))
 
