@@ -14,7 +14,8 @@ PAGES := $(shell find book -name '*.md' -o -name '*.ipynb')
 PARTS := _config.yml _toc.yml \
 	$(shell find book/_* -type f ! -path '*/__pycache__/*')
 
-.PHONY: help site serve test outputs bench constraints repository clean
+.PHONY: help site serve watch test outputs mutants chapter bench \
+	constraints repository clean
 .DEFAULT_GOAL := help
 
 help: ## list these commands
@@ -28,11 +29,20 @@ serve: site ## build the book and serve it on localhost (PORT=8000)
 	@.venv/bin/python -m http.server --bind 127.0.0.1 \
 		--directory _build/html $(PORT)
 
+watch: .venv/installed ## serve the book, rebuild and reload it on change (PORT=8000)
+	@.venv/bin/python -m tests.watch $(PORT)
+
 test: site ## compare every notebook and run all tests
 	.venv/bin/python -m pytest
 
 outputs: .venv/installed ## run notebooks and store what they print (NB=book/x.ipynb, or all)
 	@.venv/bin/python -m tests.outputs $(NB)
+
+chapter: .venv/installed ## lay out a chapter that passes every check (NAME=layer_norm)
+	@.venv/bin/python -m tests.new_chapter '$(NAME)'
+
+mutants: .venv/installed ## put mistakes into the chapters and count which are noticed
+	@.venv/bin/python -m tests.mutation
 
 bench: .venv/installed ## measure what the notebooks, tests and pages cost (ROUNDS=1)
 	@.venv/bin/python -m tests.bench $(ROUNDS)
