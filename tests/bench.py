@@ -4,7 +4,7 @@
 notebook that imports the frameworks and does nothing else. Comparing the
 notebooks may cost ALLOWED times the floor's CPU time, and all tests that need
 no browser as much again; more than that exits with 1. With several rounds the
-medians count.
+medians count. At the end the pages are judged: see tests/lighthouse.py.
 """
 
 import os
@@ -20,6 +20,8 @@ from statistics import median
 
 import psutil
 from jupyter_client.manager import start_new_kernel
+
+from tests import lighthouse
 
 ROOT = Path(__file__).resolve().parent.parent
 ALLOWED = 1.5
@@ -137,8 +139,9 @@ def main(rounds):
             f"{wall:8.1f}{memory:9.0f}"
         )
     print(f"site, per page: {wall / len(pages):.1f} s")
-    if too_much:
-        sys.exit(f"Above what is allowed: {', '.join(too_much)}.")
+    slow = lighthouse.main(rounds)
+    if too_much or slow:
+        sys.exit(f"Worse than allowed: {'; '.join(too_much + slow)}.")
 
 
 if __name__ == "__main__":

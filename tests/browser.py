@@ -19,6 +19,25 @@ ARGUMENTS = [
 ]
 
 
+NO_CHROMIUM = (
+    "No Chromium or Chrome was found; "
+    "install one, on Debian or Ubuntu with: apt install chromium"
+)
+
+
+def find_chromium():
+    """Return the path of a browser, or None."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+def launch(playwright, path):
+    # Chromium refuses to run in its sandbox as root.
+    as_root = ["--no-sandbox"] if os.getuid() == 0 else []
+    return playwright.chromium.launch(
+        executable_path=path, args=ARGUMENTS + as_root
+    )
+
+
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *arguments):
         pass
@@ -39,21 +58,14 @@ def site():
 @pytest.fixture(scope="session")
 def browser():
     """Start Chromium; without one skip, or fail where CI is set."""
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    path = find_chromium()
     if path is None:
         stop = pytest.fail if os.environ.get("CI") else pytest.skip
-        stop(
-            "No Chromium or Chrome was found, so the site was not tested; "
-            "install one, on Debian or Ubuntu with: apt install chromium"
-        )
+        stop(f"The site was not tested. {NO_CHROMIUM}")
     from playwright.sync_api import sync_playwright
 
-    # Chromium refuses to run in its sandbox as root.
-    as_root = ["--no-sandbox"] if os.getuid() == 0 else []
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=path, args=ARGUMENTS + as_root
-        )
+        chromium = launch(playwright, path)
         yield chromium
         chromium.close()
 
@@ -61,6 +73,17 @@ def browser():
 @pytest.fixture
 def visit(browser, site):
     """Return a function: address in the site -> page, loaded and typeset."""
+    yield from visitor(browser, site)
+
+
+@pytest.fixture
+def visit_file(browser):
+    """Return a function: address in the site -> page, opened as a file."""
+    yield from visitor(browser, f"{SITE.as_uri()}/")
+
+
+def visitor(browser, site):
+    """Yield a function that opens pages; fail if one of them had a fault."""
     contexts, faults = [], []
 
     def check_request(request):
@@ -98,7 +121,5 @@ def load(page, address=None):
         page.reload()
     else:
         page.goto(address)
-    page.evaluate("window.MathJax?.startup?.promise")
     page.evaluate("document.fonts.ready.then(() => true)")
-    # A typeset formula may have asked for one more font.
     page.wait_for_load_state("networkidle")

@@ -20,7 +20,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text("utf-8"))
-LISTED = [TOC["root"], *(entry["file"] for entry in TOC["chapters"])]
+ENTRIES = [entry for part in TOC["parts"] for entry in part["chapters"]]
+LISTED = [TOC["root"], *(entry["file"] for entry in ENTRIES)]
 PAGES = [f"{name}.html" for name in LISTED]
 CHAPTERS = [name for name in LISTED if (ROOT / f"{name}.ipynb").exists()]
 HOME, SEARCH = PAGES[0], "search.html"
@@ -41,27 +42,16 @@ def pairs(chapter):
 # Every page
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("address", [*PAGES, SEARCH])
-def test_page_is_whole_and_accessible(visit, address, scheme):
-    from axe_playwright_python.sync_playwright import Axe
-
-    page = visit(address, color_scheme=scheme)
-    assert page.locator("html").get_attribute("data-theme") == scheme
+def test_page_is_whole(visit, address):
+    page = visit(address)
     formulas = page.locator(".math").count()
-    assert page.locator(".math mjx-container").count() == formulas
-    assert texts(page.locator("mjx-merror, mjx-utext")) == []
+    assert page.locator(".math > math").count() == formulas
     for image in page.locator("article img").all():
-        assert image.evaluate("image => image.naturalWidth > 0")
-        assert len(image.get_attribute("alt")) >= 20
-    # Without preload, which asks for style sheets in the wrong folder.
-    options = {"resultTypes": ["violations"], "preload": False}
-    serious = [
-        f"{fault['help']}: {[node['html'] for node in fault['nodes']]}"
-        for fault in Axe().run(page, options=options).response["violations"]
-        if fault["impact"] in ("serious", "critical")
-    ]
-    assert not serious, "\n".join(serious)
+        image.evaluate("image => image.loading = 'eager'")
+        image.evaluate("image => image.decode()")  # an error if it is broken
+        alt = image.get_attribute("alt")
+        assert len(alt) >= 20 and "<!--" not in alt
 
 
 @pytest.mark.parametrize("address", [*PAGES, SEARCH])
@@ -70,7 +60,9 @@ def test_nothing_is_wider_than_a_phone(visit, address):
     page.evaluate(
         "document.querySelectorAll('details').forEach(d => d.open = true)"
     )
-    for width, framework in product([320, 360], ["TensorFlow", "PyTorch"]):
+    for width, framework in product(
+        [320, 360, 640], ["TensorFlow", "PyTorch"]
+    ):
         page.set_viewport_size({"width": width, "height": 800})
         tabs = page.locator(f".sd-tab-label:text-is('{framework}')")
         if tabs.count():
@@ -91,9 +83,11 @@ def cut_off(page, kind):
         .filter(math => math.offsetParent)
         .filter(math => {
             const box = math.getBoundingClientRect();
-            const ink = math.querySelector('mjx-math').getBoundingClientRect();
-            return ink.left < box.left - 1 ||
-                math.matches('span') && ink.right > box.right + 1;
+            const ink = Array.from(math.querySelectorAll('math *'))
+                .map(sign => sign.getBoundingClientRect());
+            return ink.some(sign => sign.left < box.left - 1) ||
+                math.matches('span') &&
+                ink.some(sign => sign.right > box.right + 1);
         })
         .map(math => math.textContent)""")
 

@@ -1,0 +1,33 @@
+"""Let the search, and the index, put the place first that defines a term.
+
+A term stands in bold where it is explained. Bold text that ends like a
+sentence, such as "Note.", is no term.
+"""
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.transforms import SphinxTransform
+
+
+class IndexDefinitions(SphinxTransform):
+    # Late in the reading phase, yet before Sphinx collects the index.
+    default_priority = 500
+
+    def apply(self):
+        for bold in list(self.document.findall(nodes.strong)):
+            term, paragraph = bold.astext(), bold.parent
+            anchor = nodes.make_id(f"term-{term}")
+            if (
+                not term.endswith(".")
+                and isinstance(paragraph, nodes.paragraph)
+                and anchor not in self.document.ids
+            ):
+                self.document.ids[anchor] = paragraph
+                paragraph["ids"].append(anchor)
+                entry = ("single", term, anchor, "main", None)
+                paragraph.insert(0, addnodes.index(entries=[entry]))
+
+
+def setup(app):
+    app.add_transform(IndexDefinitions)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

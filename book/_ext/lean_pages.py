@@ -1,0 +1,76 @@
+"""Make pages quick to load, and let no script run but their own.
+
+Scripts wait until the page is there, pictures until the reader is near. Each
+page says by a content security policy what it may load; its inline scripts
+are named by their hashes, so that no other one runs.
+"""
+
+import base64
+import hashlib
+import re
+
+from sphinx.jinja2glue import BuiltinTemplateLoader
+from sphinx.util.images import get_image_size
+
+POLICY = {
+    "default-src": "'none'",
+    "script-src": "'self' 'unsafe-hashes'",  # also for inline handlers
+    "style-src": "'self' 'unsafe-inline'",  # styles of tables and formulas
+    "img-src": "'self' data:",
+    "font-src": "data:",
+    "connect-src": "'self'",  # the search shows an extract of each page
+    "base-uri": "'none'",
+    "form-action": "'self'",
+}
+INLINE = re.compile(r"<script(?![^>]*\ssrc=)[^>]*>(.*?)</script>", re.S)
+# Of the theme's buttons. On every page, as the search reads pages, too.
+HANDLERS = ["toggleFullScreen()", "window.print()"]
+# Names, operators, brackets and spaces, which have no colour of their own.
+PLAIN_CODE = re.compile(r'<span class="(?:n|nn|nb|o|p|w)">([^<]*)</span>')
+PICTURE = re.compile(r'<img(?=[^>]*\ssrc="[^"]*_images/([^"/]+)")')
+
+
+class PagesWithPolicy(BuiltinTemplateLoader):
+    def render(self, template, context):
+        page = super().render(template, context)
+        return page.replace("<head>", f"<head>\n    {policy(page)}", 1)
+
+
+def policy(page):
+    """Return the meta element that allows a page what it needs itself."""
+    rules = dict(POLICY)
+    rules["script-src"] += hashes(INLINE.findall(page) + HANDLERS)
+    content = "; ".join(f"{name} {value}" for name, value in rules.items())
+    return f'<meta http-equiv="Content-Security-Policy" content="{content}" />'
+
+
+def hashes(scripts):
+    digests = (hashlib.sha256(text.encode()).digest() for text in scripts)
+    texts = {base64.b64encode(digest).decode() for digest in digests}
+    return "".join(f" 'sha256-{text}'" for text in sorted(texts))
+
+
+def lighten(app, name, template, context, doctree):
+    # Without a file's name are settings for parts that the book does without.
+    context["script_files"] = [
+        script for script in context["script_files"] if script.filename
+    ]
+    for script in context["script_files"]:
+        script.attributes["defer"] = "defer"
+    if "body" in context:
+        sources = {file: path for path, file in app.builder.images.items()}
+
+        def place(picture):
+            """Keep the room that a picture will take."""
+            path = app.srcdir / sources[picture[1]]
+            width, height = get_image_size(path)
+            return f'<img loading="lazy" width="{width}" height="{height}"'
+
+        body = PLAIN_CODE.sub(r"\1", context["body"])
+        context["body"] = PICTURE.sub(place, body)
+
+
+def setup(app):
+    # After the theme and other extensions, which add scripts.
+    app.connect("html-page-context", lighten, priority=900)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
