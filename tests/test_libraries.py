@@ -1,4 +1,4 @@
-"""Compute every number that book/notation.md states, and compare."""
+"""Compute every number that notation.md and libraries.md state."""
 
 import re
 from functools import cache
@@ -6,22 +6,22 @@ from functools import cache
 import numpy as np
 import pytest
 
-from tests.notebooks import BOOK
+from tests.notebooks import BOOK, label
 from tests.prose import check_prose, claims
 
 pytestmark = pytest.mark.xdist_group("frameworks")
-PAGE = BOOK / "notation.md"
+PAGES = [BOOK / "notation.md", BOOK / "libraries.md"]
 NUMBERS = {}
 
 
 def number(function):
-    """Add a function to those whose names the page may use."""
+    """Add a function to those whose names the pages may use."""
     NUMBERS[function.__name__] = function
     return function
 
 
 def masks():
-    """Return the causal mask and the key mask of the page's example."""
+    """Return the causal mask and the key mask of notation.md's example."""
     causal_mask = np.tril(np.ones((5, 5), bool))
     key_mask = np.array([True, True, True, False, False])
     return causal_mask, key_mask
@@ -159,6 +159,61 @@ def keras_parameters_key_dim_d_model():
     return keras_parameters(32)
 
 
+# Where the axes stand
+
+
+def weights_torch(**options):
+    import torch
+
+    x = torch.zeros(2, 5, 4)  # two sentences of five words
+    return torch.nn.MultiheadAttention(4, 2, **options)(x, x, x)[1]
+
+
+@number
+def sentences_by_default():
+    assert len(weights_torch(batch_first=True)) == 2
+    return len(weights_torch())
+
+
+@number
+def weight_axes_torch():
+    return weights_torch(batch_first=True).ndim
+
+
+@number
+def weight_axes_keras():
+    import keras
+
+    x = np.zeros((2, 5, 4))
+    layer = keras.layers.MultiHeadAttention(2, key_dim=2)
+    return layer(x, x, return_attention_scores=True)[1].ndim
+
+
+def attend_in_both(exchange):
+    """Return the outputs of SDPA and Keras for one query, (2, H, T, K)."""
+    import keras
+    import torch
+    from torch.nn import functional as F
+
+    rng = np.random.default_rng(0)
+    qkv = rng.standard_normal((3, 1, 3, 5, 4)).astype("float32")
+    by_torch = F.scaled_dot_product_attention(*map(torch.from_numpy, qkv))
+    by_keras = keras.ops.dot_product_attention(*exchange(qkv))
+    return by_torch.numpy(), exchange(np.asarray(by_keras))
+
+
+@number
+def layouts_of_heads_differ():
+    one, other = attend_in_both(lambda x: np.swapaxes(x, -3, -2))
+    return abs(one - other).max().round(6)
+
+
+@number
+def layouts_of_heads_confused():
+    one, other = attend_in_both(lambda x: x)
+    return abs(one - other).max()
+
+
 # Layer normalisation
 
 
@@ -208,6 +263,156 @@ def linear_first_axis_keras():
     layer = keras.layers.Dense(5)
     layer.build((None, 3))
     return layer.kernel.shape[0]
+
+
+# How a linear layer is drawn
+
+
+@cache
+def drawn_linear():
+    """Return weight and bias of PyTorch's layer, then of Keras'."""
+    import keras
+    import torch
+
+    keras.utils.set_random_seed(0)
+    layer, dense = torch.nn.Linear(512, 512), keras.layers.Dense(512)
+    dense.build((None, 512))
+    theirs = [p.detach().numpy() for p in layer.parameters()]
+    return [abs(w).max() for w in [*theirs, *dense.get_weights()]]
+
+
+@number
+def linear_largest_torch():
+    return drawn_linear()[0]
+
+
+@number
+def linear_bias_torch():
+    return drawn_linear()[1]
+
+
+@number
+def linear_largest_keras():
+    return drawn_linear()[2]
+
+
+@number
+def linear_bias_keras():
+    return drawn_linear()[3]
+
+
+# Dropout
+
+
+@number
+def dropped_torch():
+    import torch
+
+    torch.manual_seed(0)
+    layer, ones = torch.nn.Dropout(0.5), torch.ones(10_000)
+    share = (layer(ones) == 0).float().mean()
+    assert torch.equal(layer.eval()(ones), ones)
+    return share
+
+
+@number
+def dropped_keras():
+    import keras
+
+    keras.utils.set_random_seed(0)
+    layer, ones = keras.layers.Dropout(0.5), np.ones(10_000)
+    assert np.any(np.asarray(layer(ones, training=True)) == 0)
+    return (np.asarray(layer(ones)) == 0).mean()
+
+
+# Arrays
+
+
+@number
+def bits_numpy():
+    return np.array([0.1]).itemsize * 8
+
+
+@number
+def bits_torch():
+    import torch
+
+    return torch.tensor([0.1]).itemsize * 8
+
+
+@number
+def bits_tf():
+    import tensorflow as tf
+
+    return tf.constant([0.1]).dtype.size * 8
+
+
+@number
+def bits_from_numpy():
+    import tensorflow as tf
+    import torch
+
+    array = np.array([0.1])
+    sizes = torch.from_numpy(array).itemsize, tf.constant(array).dtype.size
+    assert sizes[0] == sizes[1]
+    return sizes[0] * 8
+
+
+@number
+def bits_of_dense():
+    import keras
+    import torch
+
+    array = np.array([[0.1]])
+    with pytest.raises(RuntimeError, match="same dtype"):
+        torch.nn.Linear(1, 1)(torch.from_numpy(array))
+    return keras.layers.Dense(1)(array).dtype.size * 8
+
+
+@number
+def transposed_first_numpy():
+    return len(np.transpose(np.zeros((2, 3, 4))))
+
+
+@number
+def transposed_first_tf():
+    import tensorflow as tf
+
+    return len(tf.transpose(tf.zeros((2, 3, 4))))
+
+
+@number
+def transposed_first_torch():
+    import torch
+
+    assert torch.zeros(2, 3, 4).mT.shape == (2, 4, 3)
+    return len(torch.zeros(2, 3, 4).mT)
+
+
+@number
+def transposed_first_matrix():
+    import tensorflow as tf
+
+    return len(tf.linalg.matrix_transpose(tf.zeros((2, 3, 4))))
+
+
+@number
+def std_numpy():
+    return np.std([1, 2, 3])
+
+
+@number
+def std_torch():
+    import torch
+
+    return torch.tensor([1.0, 2.0, 3.0]).std()
+
+
+@number
+def std_tf():
+    import tensorflow as tf
+
+    return tf.math.reduce_std(tf.constant([1.0, 2.0, 3.0]))
 
 
 # Sines and cosines
@@ -333,36 +538,74 @@ def lookups_that_raise():
     )
 
 
-def test_every_name_on_the_page_is_a_function_here_and_the_other_way_round():
-    names = {expression for _, expression in claims(PAGE.read_text("utf-8"))}
+# A row with nothing to attend to
+
+
+def softmax_of_a_blind_row():
+    """Return a dict: call, as the page names it -> its weights."""
+    import keras
+    import tensorflow as tf
+    import torch
+
+    row = np.full((1, 2), -np.inf)
+    with np.errstate(invalid="ignore"):
+        parts = np.exp(row - row.max())
+    mask = np.array([[False, False]])
+    return {
+        "`torch.softmax`": torch.softmax(torch.tensor(row), -1),
+        "`tf.nn.softmax`": tf.nn.softmax(tf.constant(row)),
+        "the formula in NumPy": parts / parts.sum(),
+        "`keras.layers.Softmax()(scores, mask=mask)`": keras.layers.Softmax()(
+            np.zeros((1, 2)), mask=mask
+        ),
+    }
+
+
+def text():
+    return "\n".join(page.read_text("utf-8") for page in PAGES)
+
+
+def test_every_name_on_the_pages_is_a_function_here_and_the_other_way_round():
+    names = {expression for _, expression in claims(text())}
     assert names == set(NUMBERS), (
-        f"book/notation.md uses the names {sorted(names - set(NUMBERS))}, "
+        f"the pages use the names {sorted(names - set(NUMBERS))}, "
         "which no function here computes: write them, marked @number. "
-        f"It does not use {sorted(set(NUMBERS) - names)}: remove them here."
+        f"They do not use {sorted(set(NUMBERS) - names)}: remove them here."
     )
 
 
-def test_numbers_on_the_page_are_what_the_libraries_give():
+def test_numbers_on_the_pages_are_what_the_libraries_give():
     namespace = {name: float(compute()) for name, compute in NUMBERS.items()}
-    messages = check_prose(PAGE.read_text("utf-8"), namespace)
+    messages = [
+        f"{label(page)}: {message}"
+        for page in PAGES
+        for message in check_prose(page.read_text("utf-8"), namespace)
+    ]
     assert not messages, "\n" + "\n".join(messages)
 
 
 def test_ids_that_do_not_exist_fare_as_the_page_says():
-    page = PAGE.read_text("utf-8")
     for call, (negative, large) in lookups().items():
         row = f"| {call} | {negative} | {large} |"
-        assert row in page, f"book/notation.md should have the row\n{row}"
+        assert row in text(), f"book/libraries.md should have the row\n{row}"
+
+
+def test_a_blind_row_fares_as_the_page_says():
+    for call, weights in softmax_of_a_blind_row().items():
+        kinds = {0.0: "zeros"}
+        (fate,) = {kinds.get(float(w), f"`{w}`") for w in np.ravel(weights)}
+        row = f"| {call} | {fate} |"
+        assert row in text(), f"book/libraries.md should have the row\n{row}"
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("sentence", "says"),
     [
         ("A number 3 alone.", "computed by nothing"),
         ("A wrong 16,801<!--= keras -->.", "correct the number"),
         ("An unknown 3<!--= nobody -->.", "NameError"),
     ],
 )
-def test_a_number_that_is_not_true_is_rejected(text, says):
-    messages = check_prose(text, {"keras": 16800})
+def test_a_number_that_is_not_true_is_rejected(sentence, says):
+    messages = check_prose(sentence, {"keras": 16800})
     assert len(messages) == 1 and re.search(says, messages[0])
