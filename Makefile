@@ -14,7 +14,7 @@ PAGES := $(shell find book -name '*.md' -o -name '*.ipynb')
 PARTS := _config.yml _toc.yml \
 	$(shell find book/_* -type f ! -path '*/__pycache__/*')
 
-.PHONY: help site serve watch test outputs mutants chapter bench \
+.PHONY: help site serve watch pdf test outputs mutants chapter bench \
 	constraints repository clean
 .DEFAULT_GOAL := help
 
@@ -31,6 +31,9 @@ serve: site ## build the book and serve it on localhost (PORT=8000)
 
 watch: .venv/installed ## serve the book, rebuild and reload it on change (PORT=8000)
 	@.venv/bin/python -m tests.watch $(PORT)
+
+pdf: site ## print the whole book to _build/book.pdf
+	@.venv/bin/python -m tests.pdf
 
 test: site ## compare every notebook and run all tests
 	.venv/bin/python -m pytest

@@ -104,7 +104,8 @@ def heading_pages(path):
     return numbers
 
 
-def print_book(browser, path):
+def open_book(browser):
+    """Return a page of the browser that holds the whole book."""
     # The pages' own policy would forbid the style sheet that is added here.
     context = browser.new_context(java_script_enabled=False, bypass_csp=True)
     page = context.new_page()
@@ -115,13 +116,16 @@ def print_book(browser, path):
     # What waits in the page itself would wait for ever, without scripts.
     while not page.evaluate(IS_WHOLE):
         page.wait_for_timeout(50)
+    return page
+
+
+def print_book(page, path):
     for _ in range(2):
         page.pdf(
             path=path, tagged=True, outline=True, prefer_css_page_size=True
         )
         contents, *numbers = heading_pages(path)
         page.evaluate(SET_NUMBERS, numbers)
-    context.close()
 
 
 def main():
@@ -130,7 +134,7 @@ def main():
         sys.exit(f"The book was not printed. {NO_CHROMIUM}")
     with sync_playwright() as playwright:
         browser = launch(playwright, chromium)
-        print_book(browser, PDF)
+        print_book(open_book(browser), PDF)
         browser.close()
     print(f"The book is printed: open {PDF}")
 

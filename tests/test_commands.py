@@ -13,8 +13,8 @@ from tests.notebooks import ROOT
 
 PYTHONS = ["python3.11", "python3.12", "python3.13", "python3", "python"]
 TARGETS = [
-    *("help", "site", "serve", "watch", "test", "outputs", "chapter"),
-    *("bench", "constraints", "repository", "clean"),
+    *("help", "site", "serve", "watch", "pdf", "test", "outputs"),
+    *("chapter", "mutants", "bench", "constraints", "repository", "clean"),
 ]
 PINS = ["requirements.txt", "constraints.txt"]
 # A Python that makes a .venv in which anything works, and one of a version.

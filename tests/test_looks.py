@@ -7,7 +7,7 @@ from PIL import Image
 from pypdf import PdfReader
 
 from tests.notebooks import ROOT, Notebook, tags
-from tests.pdf import print_book
+from tests.pdf import open_book, print_book
 from tests.test_site import CHAPTERS, CONFIG, HOME, LISTED, PAGES, SEARCH
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
@@ -213,10 +213,18 @@ def test_paper_is_light_and_shows_all(visit, chapter):
 
 
 @pytest.fixture(scope="session")
-def printed(site, browser, tmp_path_factory):
+def whole_book(site, browser):
+    """Return the one page that `make pdf` prints."""
+    page = open_book(browser)
+    yield page
+    page.context.close()
+
+
+@pytest.fixture(scope="session")
+def printed(whole_book, tmp_path_factory):
     """Return the book as `make pdf` prints it, and its parts' first pages."""
     path = tmp_path_factory.mktemp("pdf") / "book.pdf"
-    print_book(browser, path)
+    print_book(whole_book, path)
     book = PdfReader(path)
     parts = [entry for entry in book.outline if not isinstance(entry, list)]
     return book, {
@@ -262,6 +270,16 @@ def test_pdf_shows_the_code_of_both_frameworks(printed, chapter):
         if not wanted:
             break
     assert not wanted
+
+
+def test_no_picture_in_the_pdf_is_stretched(whole_book):
+    whole_book.set_viewport_size({"width": 660, "height": 1000})
+    whole_book.emulate_media(media="print")
+    shapes = """all => all.map(e => e.width / e.height
+        * e.naturalHeight / e.naturalWidth)"""
+    found = whole_book.locator(".cell_output img").evaluate_all(shapes)
+    assert len(found) > 10
+    assert found == pytest.approx([1] * len(found), abs=0.02)
 
 
 def test_links_in_the_pdf_stay_in_it_or_leave_for_the_web(printed):
