@@ -56,7 +56,15 @@ WORKERS = os.cpu_count()
 SECONDS = 60  # for a mutant; one that takes longer hangs
 MEMORY = 8 << 30  # bytes that a mutant may map beyond what its parent did
 # What decides, besides a chapter and its tests, whether a mutant is caught.
-NET = ["chapters", "compare", "mutants", "mutation", "prose", "shapes"]
+NET = [
+    "chapters",
+    "compare",
+    "figures",
+    "mutants",
+    "mutation",
+    "prose",
+    "shapes",
+]
 NET += ["strict_nbval"]
 SAMPLED = 150  # one mutant in so many is tried by `make test`
 TARGET = 0.95  # of the mutants of definitions
@@ -323,6 +331,12 @@ def refuse(*arguments, **keywords):
 refused = []  # as a test may take the exception for its own failure
 
 
+def digest(files):
+    """Return what changes when one of the files does."""
+    text = b"".join(file.read_bytes() for file in files)
+    return hashlib.sha256(text).hexdigest()
+
+
 class Chapter:
     """A chapter's mutants and what is known of them."""
 
@@ -330,25 +344,32 @@ class Chapter:
         self.notebook = Notebook.read(path)
         self.mutants = mutants(self.notebook)
         self.file = results / f"{path.stem}.jsonl"
-        # What was found of another text of chapter or net is not known.
-        net = [TESTS / f"{name}.py" for name in NET]
-        self.tests = [tests / f"test_{path.stem}.py"]
-        self.tests += [TESTS / "test_exercises.py"]
-        files = [path, *self.tests, *net]
-        text = b"".join(file.read_bytes() for file in files)
-        self.digest = hashlib.sha256(text).hexdigest()
+        self.tests = [
+            tests / f"test_{path.stem}.py",
+            TESTS / "test_exercises.py",
+        ]
+        self.digests = [
+            digest([path, *(TESTS / f"{name}.py" for name in NET)]),
+            digest(self.tests),
+        ]
         self.results = self.read()
 
     def read(self):
-        """Return what is known: a mutant's id -> (by, why)."""
-        lines = []
+        """Return what is known: a mutant's id -> (by, why).
+
+        Of another text of the chapter or the net nothing is known; of other
+        tests of the chapter, what was caught before they ran.
+        """
+        header, *lines = [""]
         if self.file.exists():
-            lines = self.file.read_text().splitlines()
-        if lines[:1] != [self.digest]:
+            header, *lines = self.file.read_text().splitlines()
+        found = [json.loads(line) for line in lines]
+        if header.split() != self.digests:
+            same = header.split()[:1] == self.digests[:1]
+            found = [f for f in found if same and f[1] not in ("", "test")]
             self.file.parent.mkdir(parents=True, exist_ok=True)
-            self.file.write_text(f"{self.digest}\n")
-            return {}
-        found = map(json.loads, lines[1:])
+            lines = [" ".join(self.digests), *map(json.dumps, found)]
+            self.file.write_text("".join(f"{line}\n" for line in lines))
         return {name: (by, why) for name, by, why in found}
 
     def record(self, mutant, by, why):
