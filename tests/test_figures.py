@@ -1,8 +1,8 @@
-"""What an eye sees in a figure the comparison sees; another font it does not.
+"""The comparison sees what an eye sees in a figure, and no other font.
 
-Nor does it another release of matplotlib: `figures/` holds the figures below
-as 3.10.9 drew them, by `python -m tests.test_figures` from the top level,
-with that release, pytest and nbformat installed.
+Nor another release of matplotlib: `drawn_elsewhere/` holds the figures below
+as 3.10.9 drew them, by `python -m tests.test_figures` from the top level, with
+that release, pytest and nbformat installed.
 """
 
 import base64
@@ -25,7 +25,7 @@ from tests.compare import (
 from tests.figures import install
 from tests.notebooks import Notebook, paths
 
-DRAWN_ELSEWHERE = Path(__file__).parent / "figures"
+DRAWN_ELSEWHERE = Path(__file__).parent / "drawn_elsewhere"
 ANOTHER_FONT = "STIXGeneral"  # comes with matplotlib
 
 
@@ -43,11 +43,12 @@ def curves(
     """Return a figure of several curves, as in the chapters."""
     figure = Figure(figsize=(7, 2.8))
     axes = figure.subplots()
-    x = np.linspace(0, 20, 200) * (1 + noise)
+    jitter = 1 + noise * np.random.default_rng(1).standard_normal(400)
+    x = np.linspace(0, 20, 400) * jitter
     for turn in (1, 2, 3):
-        axes.plot(x, np.cos(turn * x / 4) * (1 + noise), "0.6", linewidth=0.5)
-    axes.plot(x, wave(x) + lift, style, color=color, label=legend)
-    dots = x[::20][:markers]
+        axes.plot(x, np.cos(turn * x / 4) * jitter, "0.6", linewidth=0.5)
+    axes.plot(x, wave(x) * jitter + lift, style, color=color, label=legend)
+    dots = x[::40][:markers]
     axes.plot(dots, np.cos(dots), marker, color="black", label="dots")
     axes.axvline(6.3 * (1 + noise), color="grey", linewidth=0.4)
     axes.set_xlabel(label)
@@ -155,6 +156,9 @@ def test_same_figure_in_another_font_agrees(draw):
 @pytest.mark.parametrize("draw", DRAWN)
 def test_same_figure_by_another_matplotlib_agrees(draw):
     file = DRAWN_ELSEWHERE / f"{draw.__name__}.png"
+    painter = Image.open(file).info["Painter"]
+    if painter.startswith(f"matplotlib {matplotlib.__version__},"):
+        pytest.skip("this is the matplotlib that drew them")
     stored = base64.b64encode(file.read_bytes()).decode()
     assert figure_distance(stored, drawn(draw)) > FIGURE_TOLERANCE
     assert figure_difference(stored, drawn(draw)) == ""
