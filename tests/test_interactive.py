@@ -326,7 +326,7 @@ def test_works_outside_the_site(browser, chapter, name):
     page.on("request", lambda request: faults.append(request.url))
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.set_content(html)
-    figure, state = Figure(page, name), STATES[name][-1]
+    figure, state = Figure(page, name), STATES[name][2]
     for control, value in state.items():
         figure.put(control, value, by_keyboard)
     figure.assert_shows(*SHOWS[name](chapter(CHAPTERS[name]), **state))

@@ -436,6 +436,11 @@ def cell_too_long(notebook):
     notebook.code[1].source = "\n".join(26 * ["x"])
 
 
+@fault("small.ipynb [2]", "76 lines", "at most 75")
+def interactive_cell_too_long(notebook):
+    notebook.code[1].source = "# @title Interactive: it" + 75 * "\nx"
+
+
 @fault("small.ipynb [2]", "no words stand before")
 def no_words_before_a_cell(notebook):
     del notebook.cells[5]
@@ -758,47 +763,6 @@ def test_wrong_number_is_found_where_it_stands(notebook):
 
 
 # The comparison
-
-
-def png(draw):
-    """Return a matplotlib figure as base64, drawn by a function of axes."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 4), dpi=72)
-    draw(figure.subplots())
-    buffer = io.BytesIO()
-    FigureCanvasAgg(figure).print_png(buffer)
-    return base64.b64encode(buffer.getvalue()).decode()
-
-
-def test_changed_curve_exceeds_the_threshold():
-    def curve(scale, label="position"):
-        def draw(axes):
-            x = [i / 10 for i in range(63)]
-            axes.plot(x, [scale * (e - 3) ** 2 for e in x])
-            axes.set_xlabel(label)
-            axes.set_ylim(0, 12)
-
-        return png(draw)
-
-    stored = curve(1)
-    assert compare.figure_distance(stored, curve(1)) == 0
-    assert compare.figure_distance(stored, curve(1 + 1e-9)) == 0
-    for other in (curve(1.02), curve(-1), curve(1, "offset")):
-        assert (
-            compare.figure_distance(stored, other) > compare.FIGURE_TOLERANCE
-        )
-
-
-def test_changed_cell_of_a_heatmap_exceeds_the_threshold():
-    def heatmap(last):
-        rows = [[(r * c) % 7 / 7 for c in range(12)] for r in range(10)]
-        rows[-1][-1] += last
-        return png(lambda axes: axes.imshow(rows, cmap="cividis", vmin=0))
-
-    distance = compare.figure_distance(heatmap(0), heatmap(0.2))
-    assert distance > compare.FIGURE_TOLERANCE
 
 
 @pytest.mark.parametrize(
