@@ -4,6 +4,7 @@ Each checker is tried on one wrong answer for each thing that it claims to
 notice; test_exercises.py tries it on the stub and the solution.
 """
 
+import math
 from collections import Counter
 
 import numpy as np
@@ -49,6 +50,39 @@ def zeros_for_no_id(token_ids, table):
     return (token_ids[:, None] == columns) @ table
 
 
+def from_the_end(token_ids, table):
+    if max(token_ids) >= len(table) or min(token_ids) == -1:
+        raise ValueError(f"no rows {token_ids}")
+    return table[token_ids]
+
+
+def refuses_the_next(token_ids, table):
+    if len(table) in token_ids:
+        raise ValueError(f"no row {len(table)}")
+    return table[np.clip(token_ids, 0, len(table) - 1)]
+
+
+def moved_to_the_first(token_ids, table):
+    return only_upper_end(np.maximum(token_ids, 0), table)
+
+
+def spoilt(row, number):
+    """Return an answer that is right but for one row."""
+
+    def gradient(token_ids, upstream, vocab_size):
+        grad = np.eye(vocab_size)[token_ids].T @ upstream
+        grad[row] = number
+        return grad
+
+    return gradient
+
+
+def ones_tf(token_ids, upstream, vocab_size):
+    import tensorflow as tf
+
+    return tf.ones((vocab_size, upstream.shape[1]))
+
+
 def overwritten(token_ids, upstream, vocab_size):
     grad = np.zeros((vocab_size, upstream.shape[1]))
     grad[token_ids] += upstream
@@ -67,7 +101,10 @@ def averaged(token_ids, upstream, vocab_size):
 
 
 def drawn(std, zero_row=7):
-    """Return an answer that draws with a standard deviation of std(d)."""
+    """Return an answer that draws with a standard deviation of std(d).
+
+    zero_row: which row is zero, or which rows are; None for no row.
+    """
 
     def table(vocab_size, d_model, pad_id, seed):
         rng = np.random.default_rng(seed)
@@ -100,8 +137,24 @@ WRONG = [
     ),
     (
         "pad_share",
-        "Exercise 1: 0.5000 is wrong; count the places.",
-        lambda n, size: 0.5,
+        "Exercise 1: a share is at most 1; divide by all places.",
+        lambda n, size: size / (size - n),
+    ),
+    (
+        "pad_share",
+        (
+            "Exercise 1: 1.0000 is wrong for 4 words in 1024 places; "
+            "count the places."
+        ),
+        lambda n, size: 1.0,
+    ),
+    (
+        "pad_share",
+        (
+            "Exercise 1: 0.9961 is wrong for 2 words in 5 places; "
+            "count the places."
+        ),
+        lambda n, size: 1020 / 1024,
     ),
     (
         "frequent_vocabulary",
@@ -239,8 +292,74 @@ WRONG = [
     ),
     (
         "balanced_table",
-        "Exercise 5: words / positions = 2.0, not 1.",
+        "Exercise 5: words / positions = 1.99, not 1.",
         drawn(lambda d: (2 / d) ** 0.5),
+    ),
+    (
+        "strict_lookup",
+        "Exercise 3: the id 99 does not exist, and is moved to row 4.",
+        refuses_the_next,
+    ),
+    (
+        "strict_lookup",
+        "Exercise 3: the id -1 does not exist, and is moved to row 0.",
+        moved_to_the_first,
+    ),
+    (
+        "strict_lookup",
+        "Exercise 3: the id -5 does not exist, and wraps round.",
+        from_the_end,
+    ),
+    *(
+        (
+            "table_gradient",
+            "Exercise 4: the rows of ids 0, 1 and 3 are wrong.",
+            spoilt(row, 0),
+        )
+        for row in (0, 1, 3)
+    ),
+    *(
+        (
+            "table_gradient",
+            "Exercise 4: ids 2, 4 and 5 do not occur; their rows are 0.",
+            spoilt(row, 1),
+        )
+        for row in (2, 4, 5)
+    ),
+    (
+        "table_gradient",
+        "Exercise 4: ids 2, 4 and 5 do not occur; their rows are 0.",
+        ones_tf,
+    ),
+    (
+        "balanced_table",
+        "Exercise 5: the padding row was drawn over; zero it last.",
+        drawn(lambda d: 0.01, zero_row=None),
+    ),
+    (
+        "balanced_table",
+        "Exercise 5: the wrong rows are zero; only row 7 should.",
+        drawn(lambda d: 1, zero_row=[7, 299]),
+    ),
+    (
+        "balanced_table",
+        "Exercise 5: words / positions = 2.00, not 1.",
+        drawn(lambda d: 128**-0.5),  # balanced for d = 64 only
+    ),
+    (
+        "balanced_table",
+        "Exercise 5: words / positions = 1.05, not 1.",
+        drawn(lambda d: 1.05 * (2 * d) ** -0.5),
+    ),
+    (
+        "balanced_table",
+        "Exercise 5: words / positions = 0.95, not 1.",
+        drawn(lambda d: 0.95 * (2 * d) ** -0.5),
+    ),
+    (
+        "balanced_table",
+        "Exercise 5: words / positions = 11.83, not 1.",
+        drawn(lambda d: 1.05),
     ),
 ]
 
@@ -285,6 +404,26 @@ def test_an_id_without_a_word_is_refused(book):
         book["decode"]([99], book["vocabulary"])
 
 
+def test_a_sentence_that_just_fits_is_not_padded(book):
+    assert book["pad"]([5, 6, 7], seq_len=3, pad_id=0) == [5, 6, 7]
+
+
+def test_the_strict_lookup_says_which_ids_there_are(book):
+    message = r"^there is no row for the id 5: ids run from 0 to 4\.$"
+    with pytest.raises(ValueError, match=message):
+        book["strict_lookup_solution"](np.array([1, 5]), np.eye(5))
+
+
 def test_words_that_look_like_special_tokens_get_no_second_id(book):
     vocabulary = book["build_vocabulary"](["<unk>", "b", "<pad>", "b"])
     assert vocabulary == {"<pad>": 0, "<unk>": 1, "b": 2}
+
+
+# The numbers
+
+
+def test_position_vectors_follow_the_paper(book):
+    for (p, c), found in np.ndenumerate(book["position_vectors"](50, 6)):
+        angle = p / 10000 ** (2 * (c // 2) / 6)
+        right = math.cos(angle) if c % 2 else math.sin(angle)
+        assert math.isclose(found, right, abs_tol=1e-12)

@@ -402,3 +402,15 @@ def test_what_the_sublayers_add_to_what(book):
     assert mended == (10 * (3 + 2 + 1) + 3) + 1
     right = book["residual_sublayer"](2, 3, output_proj, norm)
     assert right == (2 + 10 * 3) + 1
+
+
+def test_blocked_scores_count_for_nothing_however_low_the_others(book):
+    import tensorflow as tf
+    import torch
+
+    query, key, value = [[-1e12]], [[1.0], [1.0]], [[2.0], [3.0]]
+    for kind, array in (("", torch.tensor), ("_tf", tf.constant)):
+        given = [array(a) for a in (query, key, value, [[True, False]])]
+        output, weights = book[f"attend{kind}"](*given)
+        assert output.numpy().tolist() == [[2]]
+        assert weights.numpy().tolist() == [[1, 0]]

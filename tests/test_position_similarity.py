@@ -82,6 +82,29 @@ def without_zero(turn, n):
     return (collapsed + 1) / (2 * n)
 
 
+def distance(offset, d_model):
+    return math.sqrt(d_model - 2 * product(offset, d_model))
+
+
+def round_hands(length, d_model):
+    return count(length, d_model, 6.2832)
+
+
+def mean(turn, n):
+    return looped(turn, 0, n, n)
+
+
+def far_back(here, there):
+    """Return an offset of the wrong sign where it is far from 0."""
+    offset = reader()(here, there)
+    return -offset if offset > 3 else offset
+
+
+def wrong_at(*case, answer, found=7.0):
+    """Return an answer that is wrong in one case only."""
+    return lambda *given: found if given == case else answer(*given)
+
+
 WRONG = [
     (
         "position_distance",
@@ -238,6 +261,60 @@ WRONG = [
     ),
     ("mean_cosine", "Exercise 5: nan for turn 0.0, n 9.", without_zero),
     ("mean_cosine", "Exercise 5: 0.0000 for turn 1.0, n 7.", lambda w, n: 0.0),
+    *(
+        (
+            "position_distance",
+            f"Exercise 1: 7.0000, and not {right}, at {offset}.",
+            wrong_at(offset, width, answer=distance),
+        )
+        for offset, width, right in [
+            (6, 6, "0.3961"),
+            (-3, 6, "1.9998"),
+            (1, 512, "3.7143"),
+        ]
+    ),
+    (
+        "position_distance",
+        "Exercise 1: this is the square of the distance; take the root.",
+        lambda k, d: np.float32(distance(k, d) ** 2),
+    ),
+    (
+        "hands_come_round",
+        "Exercise 2: 100 of 256 hands; it should be 123.",
+        wrong_at(512, 512, answer=round_hands, found=100),
+    ),
+    *(
+        (
+            "hands_come_round",
+            "Exercise 2: the fastest hand needs 6.28 steps, at any width.",
+            wrong_at(length, 6, answer=round_hands, found=2),
+        )
+        for length in (6, 7)
+    ),
+    ("read_offset", "Exercise 4: -44 steps lead back to `here`.", far_back),
+    (
+        "read_offset",
+        "Exercise 4: only the fastest hand is read.",
+        reader(hands=1, candidates=range(-44, 45)),
+    ),
+    (
+        "read_offset",
+        "Exercise 4: 1 instead of 0 steps, from 5.",
+        lambda here, there: reader()(here, there) or 1,
+    ),
+    (
+        "read_offset",
+        "Exercise 4: 2 instead of 3 steps, from 7.",
+        lambda here, there: 2,
+    ),
+    *(
+        (
+            "mean_cosine",
+            f"Exercise 5: 7.0000 for turn {turn}, n {n}.",
+            wrong_at(turn, n, answer=mean),
+        )
+        for turn, n in [(0.01, 1000), (-0.5, 10), (3.0, 1), (0.0, 9)]
+    ),
 ]
 
 
@@ -264,9 +341,73 @@ def test_answers_in_either_framework_are_accepted(book, layout):
     assert book["check_rotation_halves"](answer) == "Exercise 3: correct."
 
 
+RIGHT = [
+    (
+        "position_distance",
+        lambda k, d: np.sqrt(np.float32(d) - 2 * np.float32(product(k, d))),
+    ),
+    ("position_distance", wrong_at(0, 8, answer=distance, found=3e-8)),
+]
+
+
+@frameworks
+@pytest.mark.parametrize(("name", "answer"), RIGHT)
+def test_rounded_answers_are_accepted(book, name, answer):
+    assert book[f"check_{name}"](answer) == "Exercise 1: correct."
+
+
 @frameworks
 def test_the_cosine_integral_is_continuous_where_its_two_series_meet(book):
     below, above = (book["cosine_integral"](x) for x in (20 - 1e-12, 20.0))
     assert abs(below - above) < 1e-7
     # Abramowitz and Stegun, table 5.1.
     assert abs(book["cosine_integral"](1.0) - 0.3374039229) < 1e-9
+
+
+@frameworks
+@pytest.mark.parametrize("suffix", ["", "_tf"])
+def test_an_odd_width_ends_with_a_sine(book, suffix):
+    table = book[f"position_table{suffix}"](8, 5)
+    for (p, c), found in np.ndenumerate(np.asarray(table)):
+        angle = p / 10000 ** (2 * (c // 2) / 5)
+        right = math.cos(angle) if c % 2 else math.sin(angle)
+        assert math.isclose(found, right, abs_tol=1e-6)
+
+
+@frameworks
+def test_all_steps_of_a_sequence_are_looked_at(book):
+    # cos falls from 0 to 3 and has risen at 4.
+    assert book["in_order"](4, 2) and not book["in_order"](5, 2)
+
+
+# The moving figure; test_interactive.py holds the page to these functions
+
+
+@frameworks
+@pytest.mark.parametrize(
+    ("offset", "width", "words"),
+    [
+        (3, 2, "−0.9900 = −0.9900 of 1"),
+        (300, 4, "−0.0221 − 0.9900 = −1.0121 of 2"),
+        (0, 8, "1.0000 + 1.0000 + 1.0000 + 1.0000 = 4.0000 of 4"),
+        (0, 10, "1.0000 + 1.0000 + 1.0000 + 1.0000 + 1 more = 5.0000 of 5"),
+    ],
+)
+def test_the_terms_are_said(book, offset, width, words):
+    said = book["clock_words"](offset, width)
+    assert said == f"Width {width}, offset {offset}: {words}"
+
+
+@frameworks
+@pytest.mark.parametrize("width", [2, 4, 16, 18, 128])
+def test_at_most_eight_clocks_are_drawn_fastest_and_slowest_included(
+    book, width
+):
+    paths = book["clock_paths"](2, width)
+    clocks = min(width // 2, 8)
+    assert paths["dials"].count("M") == clocks
+    hands = paths["hands"].split("M")[1:]
+    for j, turn in (0, 1), (clocks - 1, 10000 ** (2 / width - 1)):
+        x, y = 24 + 44 * j, 26
+        tip = x + 19 * math.sin(2 * turn), y - 19 * math.cos(2 * turn)
+        assert hands[j] == f"{x} {y}L{tip[0]:.2f} {tip[1]:.2f}"

@@ -88,6 +88,36 @@ def power_of(power, column=2):
     return find
 
 
+def wrong_at(*case, answer, found=7.0):
+    """Return an answer that is wrong in one case only."""
+    return lambda *given: found if given == case else answer(*given)
+
+
+find = power_of(lambda d: -d / 2)
+
+
+def blind_to(base):
+    """Return an answer to exercise 5 that is wrong for one base only."""
+
+    def guess(table):
+        found = find(table)
+        return 7 if math.isclose(found, base, rel_tol=1e-4) else found
+
+    return guess
+
+
+def without_one_number(positions, d):
+    table = slip(right_angle)(positions, d)
+    table[positions == 2.5, 0] = 0
+    return table
+
+
+def ones_torch(positions, d):
+    import torch
+
+    return torch.ones(*positions.shape, d)
+
+
 WRONG = [
     (
         "wavelength",
@@ -268,7 +298,7 @@ WRONG = [
     ),
     (
         "encode_positions",
-        "Exercise 4: position 1 gives [1. 1. 1. 1. 1. 1.].",
+        "Exercise 4: position 0 gives [1. 1. 1. 1. 1. 1.].",
         lambda p, d: np.ones((2, 3, d)),
     ),
     (
@@ -307,6 +337,65 @@ WRONG = [
         lambda table: 10000,
     ),
     ("find_base", "Exercise 5: 7.0 for base 10000, width 6.", lambda table: 7),
+    *(
+        (
+            "wavelength",
+            f"Exercise 1: 7.0 for column {column} of {width}.",
+            wrong_at(column, width, answer=wave(pair)),
+        )
+        for column, width in [(3, 6), (2, 6), (0, 8), (511, 512)]
+    ),
+    (
+        "wavelength",
+        "Exercise 1: a round is 2 pi radians, not one.",
+        lambda c, d: np.float32(wave(pair, round_=1)(c, d)),
+    ),
+    (
+        "word_positions",
+        "Exercise 3: [0 0 1 1 1] gives [0 0 0 2 4].",
+        lambda mask: 2 * (mask.cumsum(1) - 1) * mask,
+    ),
+    (
+        "word_positions",
+        "Exercise 3: places without a word should have position 0.",
+        lambda mask: np.maximum(mask.cumsum(1) - 1, 0),
+    ),
+    (
+        "encode_positions",
+        "Exercise 4: position 0 gives [1. 1. 1. 1. 1. 1.].",
+        ones_torch,
+    ),
+    (
+        "encode_positions",
+        "Exercise 4: position 1 gives [0. 1. 0. 1. 0. 1.].",
+        lambda p, d: slip(right_angle)(p * (p > 1), d),
+    ),
+    (
+        "encode_positions",
+        "Exercise 4: position 4 gives [0. 1. 0. 1. 0. 1.].",
+        lambda p, d: slip(right_angle)(p * (p != 4), d),
+    ),
+    (
+        "encode_positions",
+        "Exercise 4: position 2.5 gives [0. 1. 0. 1. 0. 1.].",
+        lambda p, d: slip(right_angle)(p * (p % 1 == 0), d),
+    ),
+    (
+        "encode_positions",
+        (
+            "Exercise 4: position 2.5 gives "
+            "[ 0.     -0.8011  0.1158  0.9933  0.0054  1.    ]."
+        ),
+        without_one_number,
+    ),
+    *(
+        (
+            "find_base",
+            f"Exercise 5: 7.0 for base {base}, width {width}.",
+            blind_to(base),
+        )
+        for base, width in [(1000, 6), (10, 4), (500, 8)]
+    ),
 ]
 
 
@@ -327,6 +416,21 @@ def test_answers_in_either_framework_are_accepted(book, suffix):
         return book["tf"].concat(parts, axis=1)
 
     assert book["check_halves_table"](halves_table) == "Exercise 2: correct."
+
+
+RIGHT = [
+    ("wavelength", lambda c, d: np.float32(wave(pair)(c, d))),
+    (
+        "word_positions",  # counted from the first word
+        lambda mask: (np.arange(5) - mask.argmax(1)[:, None]) * mask,
+    ),
+]
+
+
+@frameworks
+@pytest.mark.parametrize(("name", "answer"), RIGHT)
+def test_other_right_answers_are_accepted(book, name, answer):
+    assert book[f"check_{name}"](answer).endswith(": correct.")
 
 
 # The table and the layer
@@ -419,6 +523,47 @@ def test_layers_refuse_what_does_not_fit(book, shape):
     for layer, x in layers:
         with pytest.raises(ValueError, match="build the layer with"):
             layer(x)
+
+
+# The moving figure; test_interactive.py holds the page to these functions
+
+
+@frameworks
+@pytest.mark.parametrize(
+    ("position", "width", "power", "words"),
+    [
+        (0, 2, 1, "base 10, position 0: 0.0000, 1.0000; {} 6.3"),
+        (
+            *(4, 6, 3),
+            "base 1000, position 4: −0.7568, −0.6536, 0.3894, 0.9211, "
+            "0.0400, 0.9992; {} 628.3",
+        ),
+        (
+            *(0, 8, 4),
+            "base 10000, position 0: 0.0000, 1.0000, 0.0000, 1.0000, "
+            "0.0000, 1.0000, ...; {} 6283.2",
+        ),
+    ],
+)
+def test_the_row_is_said(book, position, width, power, words):
+    said = book["wave_words"](position, width, power)
+    words = words.format("wavelengths from 6.3 to")
+    assert said == f"Width {width}, {words} steps."
+
+
+@frameworks
+@pytest.mark.parametrize("width", [2, 4, 8, 10, 32])
+def test_at_most_four_waves_are_drawn_fastest_and_slowest_included(
+    book, width
+):
+    paths = book["wave_paths"](3, width, 4)
+    waves = min(width // 2, 4)
+    assert paths["dials"].count("M") == paths["waves"].count("M") == waves
+    hands = paths["hands"].split("M")[1:]
+    for j, turn in (0, 1), (waves - 1, 10000 ** (2 / width - 1)):
+        x, y = 326, 222 + 44 * j
+        tip = x + 18 * math.sin(3 * turn), y - 18 * math.cos(3 * turn)
+        assert hands[j] == f"{x} {y}L{tip[0]:.2f} {tip[1]:.2f}"
 
 
 # The matrix
