@@ -343,7 +343,7 @@ class Mutator:
             for node, after in zip_longest(nodes, nodes[1:]):
                 again = is_deletable(node) and not stored(node) - bound
                 bound |= stored(node)
-                if not again:
+                if not again or ast.unparse(node) == "return None":
                     continue
                 text = self.line(node).decode()
                 kind = "seed" if SEED.search(text) else "statement"

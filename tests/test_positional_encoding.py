@@ -525,6 +525,69 @@ def test_layers_refuse_what_does_not_fit(book, shape):
             layer(x)
 
 
+# The criteria
+
+
+@frameworks
+def test_criteria_decide_on_both_sides_of_their_limits(book):
+    unique, bounded = book["is_unique"], book["is_bounded"]
+    consistent = book["is_consistent"]
+    assert unique(np.array([[0.0], [0.0015], [1.0]]))
+    assert not unique(np.array([[0.0], [0.0005], [1.0]]))
+    assert bounded(np.array([[-1.0, 1.0]]))
+    assert not bounded(np.array([[0.0, -1.5]]))
+    assert not bounded(np.array([[0.0, 1.5]]))
+    # Steps of one that differ by a little less, and more, than 0.01.
+    assert consistent(np.array([[0.0], [1.0], [2.008]]))
+    assert not consistent(np.array([[0.0], [1.0], [2.012]]))
+    # Only the longest steps of two differ.
+    assert not consistent(np.array([[0.0], [1.0], [0.0], [1.0], [2.0]]))
+
+
+@frameworks
+def test_order_error_counts_in_both_directions(book):
+    for name, array in (
+        ("", book["torch"].tensor),
+        ("_tf", book["tf"].constant),
+    ):
+        x = array([[[0.0], [3.0]]])
+        for sign in (1.0, -1.0):
+            places = array([[[0.0], [sign]]])
+            error = book[f"order_error{name}"](
+                lambda x, places=places: x + places, x, [1, 0]
+            )
+            assert error == pytest.approx(1)
+
+
+@frameworks
+def test_mistaken_twins_add_what_they_say(book):
+    tf, x = book["tf"], np.ones((2, 5, 6), np.float32)
+    table = book["position_table"](5, 6).numpy()
+    batch = book["add_along_batch_tf"](tf.constant(x)).numpy()
+    assert np.allclose(batch, x + table[:2, None], atol=1e-6)
+    loud = book["add_to_loud_words_tf"](tf.constant(x)).numpy()
+    assert np.allclose(loud, x * math.sqrt(6) + table, atol=1e-6)
+
+
+@frameworks
+def test_keras_layer_drops_nothing_unless_told_to_and_keeps_its_settings(book):
+    tf, layer_class = book["tf"], book["PositionalEncodingTF"]
+    x = tf.ones((2, 5, 6))
+    assert np.allclose(
+        layer_class(6, 10)(x, training=True), layer_class(6, 10)(x)
+    )
+    config = layer_class(6, 10, dropout=0.25).get_config()
+    assert (config["d_model"], config["max_len"]) == (6, 10)
+    assert config["dropout"] == 0.25
+
+
+@frameworks
+def test_digits_are_counted_in_both_directions(book):
+    exact = np.array([1.0, 2.0])
+    for error in (1e-3, -1e-3):
+        assert book["right_digits"](exact + [0, error], exact) == 3
+
+
 # The moving figure; test_interactive.py holds the page to these functions
 
 
