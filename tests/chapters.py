@@ -76,3 +76,28 @@ def definitions(notebook):
         for node in ast.parse(cell.source).body:
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
                 yield node.name, ast.unparse(node), cell
+
+
+def verdicts(answers):
+    """Return (exercise, verdict, answer) of each wrong answer.
+
+    answers: exercise, in the chapter's order -> a list of the verdict's text
+    after the number, and the answer.
+    """
+    return [
+        (name, f"Exercise {number}: {says}", answer)
+        for number, (name, wrong) in enumerate(answers.items(), 1)
+        for says, answer in wrong
+    ]
+
+
+def attend_to_low_scores(book, kind):
+    """Return what attend gives for a score of -1e12 and a blocked one of 0.
+
+    book: a chapter's variables; kind: "" for PyTorch, "_tf" for TensorFlow.
+    The output and the weights are lists.
+    """
+    query, key, value = [[-1e12]], [[1.0], [1.0]], [[2.0], [3.0]]
+    array = book["tf"].constant if kind else book["torch"].tensor
+    given = map(array, (query, key, value, [[True, False]]))
+    return [found.numpy().tolist() for found in book[f"attend{kind}"](*given)]

@@ -399,17 +399,17 @@ def links_resolve(notebook):
                         "list. List it there, or correct the link."
                     )
                 continue
-            file, _, anchor = target.partition("#")
+            file, _, heading = target.partition("#")
             path = notebook.path.parent / file if file else notebook.path
             if not path.is_file():
                 yield (
                     f"{notebook.name(cell)}: the link [{text}] leads to "
                     f"{file}, which does not exist beside the notebook."
                 )
-            elif anchor and anchor not in anchors(path, notebook):
+            elif heading and heading not in anchors(path, notebook):
                 yield (
                     f"{notebook.name(cell)}: the link [{text}] leads to "
-                    f"#{anchor}, which is no heading of {path.name}."
+                    f"#{heading}, which is no heading of {path.name}."
                 )
 
 
@@ -428,10 +428,12 @@ def anchors(path, notebook):
     else:
         text = words_of(path)
     found = re.findall(r"(?m)^#+ (.+)$", outside_fences(text))
-    return {
-        re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-")
-        for title in found
-    }
+    return set(map(anchor, found))
+
+
+def anchor(title):
+    """Return a heading's anchor, as MyST makes it."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-")
 
 
 @check

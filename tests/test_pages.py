@@ -10,7 +10,7 @@ from functools import cache
 import pytest
 import yaml
 
-from tests.checks import outside_fences
+from tests.checks import anchor, outside_fences
 from tests.notebooks import BOOK, ROOT, Notebook
 
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text("utf-8"))
@@ -19,11 +19,6 @@ CHAPTERS, REFERENCE = (
     for part in TOC["parts"]
 )
 LINK = re.compile(r"\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^)\s]+)\)")
-
-
-def slug(title):
-    """Return a heading's anchor, as MyST makes it."""
-    return re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-")
 
 
 @cache
@@ -41,7 +36,7 @@ def sections(text):
     """Yield (anchor, text) for each heading of a page and what it heads."""
     parts = re.split(r"(?m)^#{1,3} (.+)$", outside_fences(text))
     for title, body in zip(parts[1::2], parts[2::2], strict=True):
-        yield slug(title), body
+        yield anchor(title), body
 
 
 def entries(text):
@@ -59,10 +54,10 @@ def sources():
         name, text = read(path)
         if name == "bibliography.md":
             continue
-        for anchor, body in sections(text):
+        for heading, body in sections(text):
             for target in LINK.findall(body):
                 if target.startswith("http") and "/colab." not in target:
-                    used.setdefault(target, []).append(f"{name}#{anchor}")
+                    used.setdefault(target, []).append(f"{name}#{heading}")
     return used
 
 
@@ -92,7 +87,7 @@ def mistakes():
         for part in re.split(r"(?m)^## ", outside_fences(text)):
             if part.startswith("Wrong on purpose\n"):
                 titles = re.findall(r"(?m)^### (.+)$", part)
-                found += [f"{name}#{slug(title)}" for title in titles]
+                found += [f"{name}#{anchor(title)}" for title in titles]
     return found
 
 
@@ -132,8 +127,8 @@ def test_each_chapter_says_on_which_earlier_ones_it_builds(place):
     name, text = read(CHAPTERS[place])
     (needs,) = (
         body
-        for anchor, body in sections(text)
-        if anchor == "what-you-will-be-able-to-do"
+        for heading, body in sections(text)
+        if heading == "what-you-will-be-able-to-do"
     )
     linked = set(LINK.findall(needs))
     earlier = {read(path)[0] for path in CHAPTERS[:place]}

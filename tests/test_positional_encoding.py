@@ -187,7 +187,7 @@ WRONG = [
     ),
     (
         "halves_table",
-        "Exercise 2: scrambled.",
+        "Exercise 2: these are not pairs; reshape to (-1, 3, 2).",
         lambda n, d: (
             in_turn(*parts(n, d))
             .reshape(n, 2, -1)
