@@ -123,3 +123,11 @@ def load(page, address=None):
         page.goto(address)
     page.evaluate("document.fonts.ready.then(() => true)")
     page.wait_for_load_state("networkidle")
+
+
+def unfold(page):
+    """Open all that is folded, and lay out what is far from the reader."""
+    page.evaluate(
+        "document.querySelectorAll('details').forEach(d => d.open = true)"
+    )
+    page.add_style_tag(content="* { content-visibility: visible !important }")

@@ -6,6 +6,7 @@ import pytest
 from PIL import Image
 from pypdf import PdfReader
 
+from tests.browser import unfold
 from tests.notebooks import ROOT, Notebook, tags
 from tests.pdf import open_book, print_book
 from tests.test_site import CHAPTERS, CONFIG, HOME, LISTED, PAGES, SEARCH
@@ -13,7 +14,6 @@ from tests.test_site import CHAPTERS, CONFIG, HOME, LISTED, PAGES, SEARCH
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
 CHAPTER = f"{CHAPTERS[0]}.html"
-UNFOLD = "document.querySelectorAll('details').forEach(d => d.open = true)"
 BOTH_TABS = ".sd-tab-content { display: block !important }"
 # Contrast hangs on colours and size alone. A chapter has thousands of words
 # in some fifty combinations; one of each is marked.
@@ -65,8 +65,7 @@ def test_axe_finds_nothing(visit, address):
     # Calm, for a colour that is changing is neither the old nor the new one.
     page = visit(address, reduced_motion="reduce")
     page.add_style_tag(content=BOTH_TABS)
-    page.evaluate(UNFOLD)
-    page.wait_for_timeout(500)  # the theme waits 300 before it looks
+    unfold(page)
     rules = {"color-contrast": {"enabled": False}}
     assert violations(page, rules=rules) == []
     for scheme in ("light", "dark"):
@@ -125,6 +124,33 @@ def test_folds_open_and_close_by_keyboard(visit):
             assert fold.evaluate("fold => fold.open") == is_open
 
 
+SCROLLERS = """all => all.filter(e => e.checkVisibility()).map(e => [
+    e.scrollWidth > e.clientWidth || e.scrollHeight > e.clientHeight,
+    e.tabIndex === 0]).filter(([scrolls, stop]) => scrolls !== stop).length"""
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_what_scrolls_is_a_stop_of_the_tab_key(visit, chapter):
+    page = visit(f"{chapter}.html")
+    boxes = page.locator("pre, .output, .pst-scrollable-table-container")
+    unfold(page)
+    counts = []
+    for width, framework in [(1280, "TensorFlow"), (360, "PyTorch")]:
+        page.set_viewport_size({"width": width, "height": 800})
+        page.locator(f".sd-tab-label:text-is('{framework}')").first.click()
+        page.wait_for_timeout(200)
+        assert boxes.evaluate_all(SCROLLERS) == 0
+        counts.append(page.locator("article [tabindex='0']").count())
+    assert counts[0] < counts[1] > 10
+
+
+def test_a_link_into_a_chapter_leads_to_its_heading(visit):
+    page = visit(f"{CHAPTER}#exercises")
+    page.wait_for_timeout(500)
+    top = page.locator("#exercises > h2").bounding_box()["y"]
+    assert 0 <= top <= 200
+
+
 def test_code_is_copied_by_keyboard(visit):
     allowed = ["clipboard-read", "clipboard-write"]
     page = visit(CHAPTER, permissions=allowed, reduced_motion="reduce")
@@ -143,7 +169,7 @@ def test_code_is_copied_by_keyboard(visit):
 @pytest.mark.parametrize("address", [*PAGES, SEARCH])
 def test_letters_of_twice_the_size_fit(visit, address):
     page = visit(address)
-    page.evaluate(UNFOLD)
+    unfold(page)
     page.evaluate("document.documentElement.style.fontSize = '200%'")
     wide = page.evaluate("document.documentElement.scrollWidth")
     assert wide <= 1280, f"the page is {wide} wide"
@@ -151,7 +177,7 @@ def test_letters_of_twice_the_size_fit(visit, address):
 
 def test_nothing_moves_for_those_who_ask_for_calm(visit):
     page = visit(CHAPTER, reduced_motion="reduce")
-    page.evaluate(UNFOLD)
+    unfold(page)
     moving = """all => all.map(e => [e.outerHTML.slice(0, 80),
         getComputedStyle(e)]).filter(([name, style]) =>
         /[1-9]/.test(style.transitionDuration + style.animationDuration) ||

@@ -13,7 +13,7 @@ from itertools import groupby, product
 import pytest
 import yaml
 
-from tests.browser import SITE, load
+from tests.browser import SITE, load, unfold
 from tests.notebooks import BOOK, ROOT, Notebook, tags
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
@@ -57,9 +57,7 @@ def test_page_is_whole(visit, address):
 @pytest.mark.parametrize("address", [*PAGES, SEARCH])
 def test_nothing_is_wider_than_a_phone(visit, address):
     page = visit(address)
-    page.evaluate(
-        "document.querySelectorAll('details').forEach(d => d.open = true)"
-    )
+    unfold(page)
     for width, framework in product(
         [320, 360, 640], ["TensorFlow", "PyTorch"]
     ):

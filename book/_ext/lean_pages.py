@@ -8,7 +8,10 @@ are named by their hashes, so that no other one runs.
 import base64
 import hashlib
 import re
+import shutil
+from pathlib import Path
 
+from sphinx.errors import ExtensionError
 from sphinx.jinja2glue import BuiltinTemplateLoader
 from sphinx.util.images import get_image_size
 
@@ -27,6 +30,12 @@ INLINE = re.compile(r"<script(?![^>]*\ssrc=)[^>]*>(.*?)</script>", re.S)
 HANDLERS = ["toggleFullScreen()", "window.print()"]
 # Names, operators, brackets and spaces, which have no colour of their own.
 PLAIN_CODE = re.compile(r'<span class="(?:n|nn|nb|o|p|w)">([^<]*)</span>')
+THEME_SCRIPT = "scripts/pydata-sphinx-theme.js"
+# At the end of the theme's script: measure all that might scroll, at once,
+# which takes a phone a second. tab_stops.js measures what the reader is near.
+MEASURE_ALL = (
+    '"complete"===document.readyState?I():window.addEventListener("load",I)'
+)
 PICTURE = re.compile(r'<img(?=[^>]*\ssrc="[^"]*_images/([^"/]+)")')
 
 
@@ -70,7 +79,25 @@ def lighten(app, name, template, context, doctree):
         context["body"] = PICTURE.sub(place, body)
 
 
+def lighten_files(app, exception):
+    static = Path(app.outdir) / "_static"
+    if exception or not (script := static / THEME_SCRIPT).exists():
+        return
+    before, measure_all, after = script.read_text("utf-8").partition(
+        MEASURE_ALL
+    )
+    if not measure_all:
+        raise ExtensionError(f"{THEME_SCRIPT} does not hold: {MEASURE_ALL}")
+    script.write_text(f"{before}0{after}", "utf-8")
+    # The icons in use are in icons.css.
+    for file in static.glob("scripts/fontawesome.*"):
+        file.unlink()
+    shutil.rmtree(static / "vendor" / "fontawesome")
+
+
 def setup(app):
     # After the theme and other extensions, which add scripts.
     app.connect("html-page-context", lighten, priority=900)
+    # Before lean_styles.py reads which words the scripts hold.
+    app.connect("build-finished", lighten_files, priority=800)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

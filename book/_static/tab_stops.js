@@ -1,4 +1,19 @@
-// The theme makes what scrolls a stop of the Tab key when a page is loaded or
-// resized. Unfolding a part and choosing a tab show more that may scroll.
-for (const event of ["load", "toggle", "change"])
-  addEventListener(event, () => dispatchEvent(new Event("resize")), true);
+// Make what scrolls a stop of the Tab key, as the theme would, but measure it
+// only when it is near the reader or changes its size: unfolded, in a tab that
+// is chosen, in a window that is made narrower.
+const scrollers = "pre, .cell_output > .output, .pst-scrollable-table-container";
+
+const sizes = new ResizeObserver((entries) => {
+  const boxes = new Set(entries.map(({ target }) => target.closest(scrollers)));
+  const measured = [...boxes].map((box) => [
+    box,
+    box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight,
+  ]);
+  for (const [box, scrolls] of measured)
+    if (scrolls) box.tabIndex = 0;
+    else box.removeAttribute("tabindex");
+});
+
+for (const box of document.querySelectorAll(scrollers))
+  for (const part of [box, ...box.querySelectorAll(":scope > :is(div, table)")])
+    sizes.observe(part);
