@@ -47,7 +47,7 @@ chapter: .venv/installed ## lay out a chapter that passes every check (NAME=laye
 mutants: .venv/installed ## put mistakes into the chapters and count which are noticed
 	@.venv/bin/python -m tests.mutation
 
-bench: .venv/installed ## measure what the notebooks, tests and pages cost (ROUNDS=1)
+bench: .venv/installed ## measure notebooks, tests and site, with Lighthouse (ROUNDS=1)
 	@.venv/bin/python -m tests.bench $(ROUNDS)
 
 constraints: ## write constraints.txt anew from requirements.txt

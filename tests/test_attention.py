@@ -57,6 +57,16 @@ def by_d_model(query, key, value, d_model):
     return attention(math.sqrt(d_model))(query, key, value, d_model)
 
 
+def by_a_length(place):
+    """Return an answer that divides by the root of T (0) or of S (1)."""
+
+    def answer(query, key, value, d_model):
+        length = (query, key)[place].shape[1]
+        return attention(math.sqrt(length))(query, key, value, d_model)
+
+    return answer
+
+
 def with_luck(query, key, value, d_model):
     weights = softmax(query @ key.swapaxes(1, 2) / 2)
     kept = np.random.default_rng().random(weights.shape) < 0.5
@@ -73,9 +83,10 @@ def layer(
     order=(0, 1, 2),
     always=False,
     never=False,
-    enlarge=2.0,
+    enlarge=1.0,
     scale=2,
     drop="weights",
+    exchange=False,
 ):
     """Return an answer to exercise 3 with one thing changed."""
 
@@ -83,11 +94,14 @@ def layer(
         given = query_proj, key_proj, value_proj
         q, k, v = (x @ given[i] for i in order)
         weights = softmax(q @ k.T / scale)
-        kept = rng.random(weights.shape) >= rate
-        factor = kept * enlarge  # the checker's rate is a half
+        chance = rng.random(weights.shape)
+        kept = chance < rate if exchange else chance >= rate
+        factor = kept * enlarge / (1 - rate)
         drops = (training or always) and not never
         if drops and drop == "weights":
             weights = weights * factor
+        if drops and drop == "values":
+            v = v * factor[:, : v.shape[1]]
         output = weights @ v
         if drops and drop == "outputs":
             output = output * factor[:, : output.shape[1]]
@@ -214,7 +228,9 @@ WRONG = {
             "NaN for large scores; take off the maximum.",
             attention(function=naive),
         ),
-        ("(2, 3, 4), and not (2, 3, 2).", of_one_width),
+        ("(2, 3, 4), and not (2, 3, 1).", of_one_width),
+        ("a length is the divisor.", by_a_length(0)),
+        ("a length is the divisor.", by_a_length(1)),
     ],
     "dropout_layer": [
         ("drops although it is not training.", layer(always=True)),
@@ -223,8 +239,13 @@ WRONG = {
         ("value_proj is never used.", layer(order=(0, 1, 1))),
         ("without dropout it is not self_attend.", layer(scale=1)),
         ("drops nothing in training.", layer(never=True)),
-        ("0.5 times the output, on average.", layer(enlarge=1)),
-        ("1.2 times the output, on average.", layer(enlarge=2.32)),
+        ("0.8 times the output, on average.", layer(enlarge=0.8)),
+        ("1.2 times the output, on average.", layer(enlarge=1.16)),
+        ("0.2 times the output, on average.", layer(exchange=True)),
+        (
+            "drops values, not weights; all queries share them.",
+            layer(drop="values"),
+        ),
         (
             "drops numbers of the output, not weights.",
             layer(drop="outputs"),
@@ -287,6 +308,10 @@ WRONG = {
         (
             "overflow; carry the largest score along.",
             stream(largest=False),
+        ),
+        (
+            "holds all weights at once.",
+            lambda q, k, v, block: softmax(q @ k.T / 2) @ v,
         ),
     ],
 }

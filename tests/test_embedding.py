@@ -116,6 +116,12 @@ def drawn(std, zero_row=7):
     return table
 
 
+def all_the_same(vocab_size, d_model, pad_id, seed):
+    table = np.full((vocab_size, d_model), (2 * d_model) ** -0.5)
+    table[pad_id] = 0
+    return table
+
+
 WRONG = [
     (
         "pad_share",
@@ -186,8 +192,18 @@ WRONG = [
     ),
     (
         "frequent_vocabulary",
-        "Exercise 2: sort the words.",
+        "Exercise 2: first <pad>, then <unk>, then the words, sorted.",
         lambda words, n: numbered(["rose", "is", "a"], pad=0, unk=1),
+    ),
+    (
+        "frequent_vocabulary",
+        "Exercise 2: first <pad>, then <unk>, then the words, sorted.",
+        lambda words, n: numbered(["a", "is", "rose"], pad=1, unk=0),
+    ),
+    (
+        "frequent_vocabulary",
+        "Exercise 2: min_count is not used.",
+        lambda words, n: numbered(["a", "is", "rose"], pad=0, unk=1),
     ),
     (
         "strict_lookup",
@@ -292,7 +308,7 @@ WRONG = [
     ),
     (
         "balanced_table",
-        "Exercise 5: words / positions = 1.99, not 1.",
+        "Exercise 5: 1.99 times the right deviation.",
         drawn(lambda d: (2 / d) ** 0.5),
     ),
     (
@@ -343,22 +359,27 @@ WRONG = [
     ),
     (
         "balanced_table",
-        "Exercise 5: words / positions = 2.00, not 1.",
+        "Exercise 5: 2.00 times the right deviation.",
         drawn(lambda d: 128**-0.5),  # balanced for d = 64 only
     ),
     (
         "balanced_table",
-        "Exercise 5: words / positions = 1.05, not 1.",
+        "Exercise 5: 1.05 times the right deviation.",
         drawn(lambda d: 1.05 * (2 * d) ** -0.5),
     ),
     (
         "balanced_table",
-        "Exercise 5: words / positions = 0.95, not 1.",
+        "Exercise 5: 0.95 times the right deviation.",
         drawn(lambda d: 0.95 * (2 * d) ** -0.5),
     ),
     (
         "balanced_table",
-        "Exercise 5: words / positions = 11.83, not 1.",
+        "Exercise 5: 0.00 times the right deviation.",
+        all_the_same,
+    ),
+    (
+        "balanced_table",
+        "Exercise 5: 11.83 times the right deviation.",
         drawn(lambda d: 1.05),
     ),
 ]
@@ -395,7 +416,8 @@ def test_answers_in_either_framework_are_accepted(book, answer):
 
 
 def test_a_sentence_that_is_too_long_is_refused(book):
-    with pytest.raises(ValueError, match="3 tokens do not fit in seq_len=2"):
+    says = "3 tokens do not fit in seq_len=2: make .* larger or cut .*\\.$"
+    with pytest.raises(ValueError, match=says):
         book["pad"]([5, 6, 7], seq_len=2, pad_id=0)
 
 

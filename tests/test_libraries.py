@@ -420,8 +420,8 @@ def std_tf():
 
 def layouts():
     """Return a table of positions in both layouts, (10, 6) each."""
-    wavelengths = 10000 ** (np.arange(0, 6, 2) / 6)
-    angles = np.arange(10)[:, None] / wavelengths
+    denominators = 10000 ** (np.arange(0, 6, 2) / 6)
+    angles = np.arange(10)[:, None] / denominators
     in_turn = np.stack([np.sin(angles), np.cos(angles)], -1).reshape(10, 6)
     in_halves = np.concatenate([np.sin(angles), np.cos(angles)], -1)
     return in_turn, in_halves

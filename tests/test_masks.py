@@ -147,6 +147,10 @@ WRONG = {
             window(lambda back, w: (back >= 0) & (back <= w)),
         ),
         (
+            "right for (7, 3) only.",
+            lambda seq_len, width: np.tri(7) > np.tri(7, k=-3),
+        ),
+        (
             "one place too few in the window.",
             window(lambda back, w: (back >= 0) & (back < w - 1)),
         ),
@@ -429,3 +433,20 @@ def test_the_gradient_is_that_of_the_row_that_is_not_blind(book):
     found = book["blind_row"](attention(torch.stack), torch.tensor(x), None)
     found_tf = book["blind_row_tf"](attention(tf.stack), tf.constant(x), None)
     assert found == found_tf == (np.inf, True)
+
+
+def test_a_gradient_of_which_a_part_is_infinite_is_told(book):
+    import tensorflow as tf
+    import torch
+
+    x = np.ones((1, 3, 2), np.float32)
+    for name, array in [
+        ("blind_row", torch.tensor),
+        ("blind_row_tf", tf.constant),
+    ]:
+        scale = array([1.0, np.inf])
+
+        def attention(query, key, value, mask, scale=scale):
+            return value * scale
+
+        assert book[name](attention, array(x), None)[1] is False
