@@ -21,6 +21,8 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from tests import checks, outputs
 from tests.notebooks import ROOT, Notebook
 
+pytestmark = pytest.mark.net
+
 # A module run as by python -m; Ctrl-C works, though a shell that started the
 # tests in the background has switched it off.
 RUN = """

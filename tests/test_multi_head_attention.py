@@ -364,6 +364,33 @@ def test_dropout_scales_what_it_keeps(book):
     assert math.isclose(ratio.mean(), 1, abs_tol=0.05)
 
 
+def test_dropout_in_tensorflow_scales_what_it_keeps(book):
+    import tensorflow as tf
+
+    tf.keras.utils.set_random_seed(0)
+    assert book["MultiHeadAttentionTF"](12, 3).dropout.rate == 0
+    own = book["MultiHeadAttentionTF"](12, 3, dropout=0.5)
+    own.output_proj.set_weights([np.eye(12), np.zeros(12)])
+    x = tf.ones((4000, 1, 12))
+    heads = own(x, x, x, training=True).numpy()[:, 0]
+    ratio = (heads / own.value_proj(x).numpy()[:, 0]).round(4)
+    assert set(ratio.ravel()) == {0.0, 2.0}
+    assert math.isclose(ratio.mean(), 1, abs_tol=0.05)
+
+
+@pytest.mark.parametrize("kind", ["", "_tf"])
+def test_packed_projections_of_two_heads(book, kind):
+    array = book["tf"].constant if kind else book["torch"].tensor
+    numbers = np.arange(12)
+    for heads_first, columns in [
+        (False, numbers.reshape(3, 2, 2)),
+        (True, numbers.reshape(2, 3, 2).swapaxes(0, 1)),
+    ]:
+        given = array(numbers.reshape(1, 1, 12)), 2, heads_first
+        found = np.asarray(book[f"unpack{kind}"](*given))
+        assert np.array_equal(found[:, 0, :, 0], columns)
+
+
 def test_complaint_keeps_what_an_error_says(book):
     assert book["complaint"]("raise ValueError") == "ValueError"
     assert book["complaint"]("raise ValueError('no!')") == "ValueError: no!"

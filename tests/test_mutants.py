@@ -21,6 +21,8 @@ from tests.mutants import mutants
 from tests.mutation import EXPLAINED, explanations
 from tests.notebooks import ROOT, Notebook, paths
 
+pytestmark = pytest.mark.net
+
 
 def notebook_of(path, *sources):
     """Store a notebook of code cells and return it."""
@@ -277,7 +279,6 @@ def test_explanations_are_of_mutants_that_there_are():
     assert not gone, f"remove from tests/{EXPLAINED.name}: {gone}"
 
 
-@pytest.mark.mutants
 def test_a_fixed_sample_of_the_book_s_mutants_is_caught():
     command = [sys.executable, "-m", "tests.mutation", "--sample"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

@@ -15,6 +15,8 @@ import pytest
 from tests import new_chapter
 from tests.notebooks import BOOK, ROOT
 
+pytestmark = pytest.mark.net
+
 NAME = "another_one"
 
 

@@ -357,11 +357,31 @@ def test_rounded_answers_are_accepted(book, name, answer):
 
 
 @frameworks
-def test_the_cosine_integral_is_continuous_where_its_two_series_meet(book):
-    below, above = (book["cosine_integral"](x) for x in (20 - 1e-12, 20.0))
-    assert abs(below - above) < 1e-7
-    # Abramowitz and Stegun, table 5.1.
-    assert abs(book["cosine_integral"](1.0) - 0.3374039229) < 1e-9
+@pytest.mark.parametrize(
+    ("x", "right"),
+    [
+        (1, 0.3374039229),  # Abramowitz and Stegun, table 5.1
+        (20 - 1e-12, 0.0444198208454),  # the rest computed by mpmath
+        (20, 0.0444198208454),
+        (22, 0.00164069191574),
+        (60, -0.00481324337744),
+    ],
+)
+def test_the_cosine_integral_on_both_sides_of_where_its_series_meet(
+    book, x, right
+):
+    assert abs(book["cosine_integral"](x) - right) < 1e-9
+
+
+@frameworks
+@pytest.mark.parametrize("p", [50, 51, 10_000])
+def test_every_offset_is_read(book, p):
+    noon = np.tile([0.0, 1.0], 32)
+    for k in range(-50, 51):
+        here, there = (
+            book["rotation"](t, 64).numpy() @ noon for t in (p, p + k)
+        )
+        assert book["read_offset_solution"](here, there) == k
 
 
 @frameworks

@@ -26,6 +26,8 @@ from PIL import Image, ImageDraw
 from tests import chapters, checks, prose, shapes
 from tests.notebooks import Notebook, alt_text, label, paths, remedy, tags
 
+pytestmark = pytest.mark.net
+
 NAMES = [path.stem for path in paths()]
 MAX_PLACES = 100
 CHAPTERS = {path.stem: Notebook.read(path) for path in paths()}
