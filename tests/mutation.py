@@ -9,7 +9,8 @@ holds the shape comments and the numbers in prose, and at the end runs the
 chapter's own tests. It stops where one does not hold.
 
 Results are kept in _build/mutants/ as they come: an interrupted run goes on
-where it stopped, and a chapter is judged anew when it or the net changes.
+where it stopped, and a chapter is judged anew when it or the net changes. At
+the end survivors.txt, beside them, lists what nothing notices.
 """
 
 import ast
@@ -52,6 +53,7 @@ from tests.prose import check_prose
 
 TESTS = Path(__file__).parent
 RESULTS = ROOT / "_build" / "mutants"
+SURVIVORS = RESULTS / "survivors.txt"
 EXPLAINED = TESTS / "mutants.toml"
 WORKERS = os.cpu_count()
 SECONDS = 40  # of CPU time for a mutant; or five times as long, waiting
@@ -606,6 +608,14 @@ def judge_all(chapters, whole_book):
     explained = explanations()
     faults, needed = report(chapters, explained)
     if whole_book:
+        left = [
+            mutant
+            for chapter in chapters
+            for mutant in chapter.mutants
+            if not chapter.results[mutant.id][0]
+        ]
+        SURVIVORS.write_text("".join(f"{mutant}\n" for mutant in left))
+        print(f"What nothing notices is listed in {label(SURVIVORS)}.")
         faults += [
             f"{EXPLAINED.name}: is caught or gone, so remove it: {lines}"
             for lines in explained
