@@ -560,6 +560,62 @@ def test_order_error_counts_in_both_directions(book):
 
 
 @frameworks
+def test_order_error_counts_what_is_only_too_small(book):
+    x = np.array([[[0.0], [1.0]]])
+    for name, array in (
+        ("", book["torch"].tensor),
+        ("_tf", book["tf"].constant),
+    ):
+        error = book[f"order_error{name}"](
+            lambda x: 0 * x - x[:, :1], array(x), [1, 0]
+        )
+        assert error == 1
+
+
+@frameworks
+def test_the_closest_position_may_be_the_next(book):
+    assert book["closest"]([0.01], 5) == pytest.approx(2 * math.sin(0.005))
+
+
+@frameworks
+def test_other_layouts_of_narrow_tables(book):
+    angles = np.arange(3)[:, None]
+    right = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+    for name in ("timing_signal", "marian_table"):
+        assert np.allclose(book[name](3, 2), right)
+    assert book["marian_table"](3, 2).dtype == np.float32
+
+
+@frameworks
+def test_the_golden_row_is_found_in_a_long_table(book):
+    assert book["is_golden"](book["position_table"](10, 6).numpy())
+
+
+@frameworks
+@pytest.mark.parametrize(
+    ("rows", "sets"),
+    [
+        ([(False, True), (False, False)], [("u",)]),
+        ([(False, True), (True, False)], [("u", "v")]),
+    ],
+)
+def test_sets_of_checks_are_no_larger_than_needed(book, rows, sets):
+    results = {
+        i: dict(zip("uv", row, strict=True)) for i, row in enumerate(rows)
+    }
+    assert book["smallest_sets"](results) == sets
+
+
+@frameworks
+def test_solutions_to_more_digits_than_are_asked(book):
+    found = book["wavelength_solution"](2, 4)
+    assert found == pytest.approx(200 * math.pi, rel=1e-9)
+    angles = np.arange(5000) / 100
+    table = book["halves_table_solution"](5000, 4).numpy()
+    assert np.allclose(table[:, 1], np.sin(angles), atol=1e-5)
+
+
+@frameworks
 def test_mistaken_twins_add_what_they_say(book):
     tf, x = book["tf"], np.ones((2, 5, 6), np.float32)
     table = book["position_table"](5, 6).numpy()
