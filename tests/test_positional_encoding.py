@@ -587,8 +587,11 @@ def test_other_layouts_of_narrow_tables(book):
 
 
 @frameworks
-def test_the_golden_row_is_found_in_a_long_table(book):
-    assert book["is_golden"](book["position_table"](10, 6).numpy())
+def test_first_rows_are_found_in_a_long_table(book):
+    table = book["position_table"](10, 6).numpy()
+    assert book["is_golden"](table)
+    right = sum(math.cos(10000 ** (-i / 3)) for i in range(3)) / 3
+    assert book["neighbour_similarity"](table) == pytest.approx(right)
 
 
 @frameworks
