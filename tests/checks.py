@@ -35,8 +35,9 @@ LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)")
 ONCE = {
     *("2", "32", "101", "32, D", "B, D", "B, 1", "B, 1, T", "B, S, T"),
     *("B, 1, T, S", "B, H, S, K", "B, S, H, K", "B, H, T, D", "H, B, T, K"),
-    *("B, T, 1, D", "B, T, C, 2", "C, T, D", "C, T, S", "C, T, T", "C, T, V"),
+    *("B, T, 1, D", "B, T, C, 2", "C, T, D", "C, T, S", "C, T, T", "10, 3, 2"),
     *("C, K, V", "C, 2, 2", "D, K", "D, 2", "K", "N, 2", "T, 2", "3, H, K, D"),
+    "2, 3, 1",
 }
 COUNT = "no one two three four five six seven eight nine ten".split()
 BIBLIOGRAPHY = BOOK / "bibliography.md"
