@@ -25,7 +25,7 @@ from jupyter_client.manager import start_new_kernel
 from tests import lighthouse
 
 ROOT = Path(__file__).resolve().parent.parent
-ALLOWED = {"comparison": 1.5, "tests": 1.5, "net": 4.0}
+ALLOWED = {"comparison": 1.5, "tests": 1.5, "net": 7.0}
 IMPORTS = "import matplotlib.pyplot, tensorflow, torch"
 PYTEST = [sys.executable, "-m", "pytest", "--quiet"]
 
