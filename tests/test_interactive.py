@@ -192,6 +192,12 @@ class Figure:
         self.page, self.root = page, page.locator(f"#{name}-figure")
         self.said = self.root.locator("[data-part=words]")
 
+    def come_near(self):
+        """Scroll here, and wait till what was not laid out before is."""
+        self.root.scroll_into_view_if_needed()
+        self.page.evaluate("""new Promise(done =>
+            requestAnimationFrame(() => requestAnimationFrame(done)))""")
+
     def inputs(self, name):
         return self.root.locator(f"input[name={name}]")
 
@@ -237,6 +243,7 @@ def by_mouse(figure, kind, name, value):
         figure.page.keyboard.type(value)
     elif kind == "range":
         low, high = (float(box.get_attribute(end)) for end in ("min", "max"))
+        figure.come_near()
         box.scroll_into_view_if_needed()
         size, mouse = box.bounding_box(), figure.page.mouse
         # The thumb is 16 pixels wide and stays within the box.
@@ -339,6 +346,7 @@ def test_is_labelled_and_fits_a_phone(visit, name):
     page = visit(f"book/{CHAPTERS[name]}.html", width=320)
     figure = Figure(page, name)
     expect(figure.said).to_have_attribute("aria-live", "polite")
+    figure.come_near()
     for box in figure.root.locator("input:visible").all():
         assert box.evaluate("box => box.labels[0].innerText.trim()")
     drawing = figure.root.locator("svg")
