@@ -131,3 +131,11 @@ def unfold(page):
         "document.querySelectorAll('details').forEach(d => d.open = true)"
     )
     page.add_style_tag(content="* { content-visibility: visible !important }")
+
+
+def load_pictures(page):
+    """Load the pictures that wait for the reader; fail if one is broken."""
+    page.locator("img").evaluate_all("""all => {
+        for (const image of all) image.loading = "eager";
+        return Promise.all(all.map(image => image.decode()));
+    }""")

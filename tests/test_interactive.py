@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser import load_pictures
 from tests.notebooks import BOOK, Notebook
 
 # In the process in which the chapters run.
@@ -294,10 +295,7 @@ def by_keyboard(figure, kind, name, value):
 def test_shows_the_numbers_of_the_chapter(visit, chapter, name, way):
     page = visit(f"book/{CHAPTERS[name]}.html")
     figure, book = Figure(page, name), chapter(CHAPTERS[name])
-    page.locator("img").evaluate_all(
-        "images => images.forEach((image) => { image.loading = 'eager'; })"
-    )
-    page.wait_for_load_state("networkidle")
+    load_pictures(page)
     page.context.set_offline(True)
     first = SHOWS[name](book, **STATES[name][0])
     figure.assert_shows(*first)

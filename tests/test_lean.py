@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tests.browser import SITE
+from tests.browser import SITE, load_pictures
 from tests.notebooks import BOOK
 from tests.test_site import CHAPTERS, HOME, PAGES, SEARCH
 
@@ -19,11 +19,7 @@ EVERY = [*PAGES, SEARCH, "genindex.html"]
 
 def loaded(page):
     """Return the addresses of all that a page has loaded, to its end."""
-    page.evaluate(
-        "document.querySelectorAll('img').forEach("
-        "image => image.loading = 'eager')"
-    )
-    page.wait_for_load_state("networkidle")
+    load_pictures(page)
     names = page.evaluate(
         "performance.getEntriesByType('resource').map(entry => entry.name)"
     )
@@ -52,14 +48,12 @@ def test_a_page_with_all_its_pictures_is_light(visit, site, address):
 @pytest.mark.parametrize("address", PAGES)
 def test_pictures_wait_and_keep_their_room(visit, address):
     page = visit(address)
-    wrong = page.locator("img[src*=_images]").evaluate_all("""async all => {
-        for (const image of all) image.loading = "eager";
-        await Promise.all(all.map(image => image.decode()));
-        return all.filter(image =>
+    load_pictures(page)
+    wrong = page.locator("img[src*=_images]").evaluate_all("""all =>
+        all.filter(image =>
             image.getAttribute("width") != image.naturalWidth ||
             image.getAttribute("height") != image.naturalHeight
-        ).map(image => image.outerHTML);
-    }""")
+        ).map(image => image.outerHTML)""")
     assert wrong == []
     text = (SITE / address).read_text("utf-8")
     pictures = re.findall(r"<img[^>]*_images[^>]*>", text)
