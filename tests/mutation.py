@@ -66,8 +66,8 @@ NET = [
     "mutation",
     "prose",
     "shapes",
+    "strict_nbval",
 ]
-NET += ["strict_nbval"]
 SAMPLED = 300  # one mutant in so many is tried by `make test`
 TARGET = 0.95  # of the mutants of definitions
 

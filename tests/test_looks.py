@@ -144,6 +144,14 @@ def test_what_scrolls_is_a_stop_of_the_tab_key(visit, chapter):
     assert counts[0] < counts[1] > 10
 
 
+def test_what_scrolls_is_a_stop_once_the_reader_is_near(visit):
+    page = visit(CHAPTER, width=360)
+    lines = page.locator("#exercises .highlight pre:visible").first
+    assert lines.get_attribute("tabindex") is None  # not measured yet
+    lines.scroll_into_view_if_needed()
+    page.locator("#exercises pre[tabindex='0']").first.wait_for()
+
+
 def test_a_link_into_a_chapter_leads_to_its_heading(visit):
     page = visit(f"{CHAPTER}#exercises")
     page.wait_for_timeout(500)
