@@ -14,7 +14,7 @@ PAGES := $(shell find book -name '*.md' -o -name '*.ipynb')
 PARTS := _config.yml _toc.yml \
 	$(shell find book/_* -type f ! -path '*/__pycache__/*')
 
-.PHONY: help site serve watch pdf test outputs mutants chapter bench \
+.PHONY: help site serve watch pdf test proof outputs mutants chapter bench \
 	constraints repository clean
 .DEFAULT_GOAL := help
 
@@ -30,31 +30,34 @@ serve: site ## build the book and serve it on localhost (PORT=8000)
 		--directory _build/html $(PORT)
 
 watch: .venv/installed ## serve the book, rebuild and reload it on change (PORT=8000)
-	@.venv/bin/python -m tests.watch $(PORT)
+	@.venv/bin/python -m tools.commands.watch $(PORT)
 
 pdf: site ## print the whole book to _build/book.pdf
-	@.venv/bin/python -m tests.pdf
+	@.venv/bin/python -m tools.commands.pdf
 
-test: site ## compare every notebook and run all tests
+test: site ## compare every notebook and test the book and its site
 	.venv/bin/python -m pytest
 
+proof: .venv/installed ## prove that the checks and commands notice what they should
+	.venv/bin/python -m pytest tests/proof
+
 outputs: .venv/installed ## run notebooks and store what they print (NB=book/x.ipynb, or all)
-	@.venv/bin/python -m tests.outputs $(NB)
+	@.venv/bin/python -m tools.commands.outputs $(NB)
 
 chapter: .venv/installed ## lay out a chapter that passes every check (NAME=layer_norm)
-	@.venv/bin/python -m tests.new_chapter '$(NAME)'
+	@.venv/bin/python -m tools.commands.chapter '$(NAME)'
 
 mutants: .venv/installed ## put mistakes into the chapters and count which are noticed
-	@.venv/bin/python -m tests.mutation
+	@.venv/bin/python -m tools.measure.mutation
 
 bench: .venv/installed ## measure notebooks, tests and site, with Lighthouse (ROUNDS=1)
-	@.venv/bin/python -m tests.bench $(ROUNDS)
+	@.venv/bin/python -m tools.measure.bench $(ROUNDS)
 
 constraints: ## write constraints.txt anew from requirements.txt
-	@sh tests/constraints.sh
+	@sh tools/constraints.sh
 
 repository: .venv/installed ## set the repository's address (SLUG=owner/name)
-	@.venv/bin/python -m tests.repository '$(SLUG)'
+	@.venv/bin/python -m tools.commands.repository '$(SLUG)'
 
 clean: ## remove the built site and caches, but not .venv
 	rm -rf _build .hypothesis .pytest_cache .ruff_cache
@@ -72,7 +75,7 @@ _build/site: .venv/installed $(PAGES) $(PARTS)
 .venv/installed: requirements.txt constraints.txt \
 		$(shell unset PYTHONHOME PYTHONPATH; \
 			.venv/bin/python -c '' >/dev/null 2>&1 || echo broken)
-	@sh tests/install.sh
+	@sh tools/install.sh
 
 .PHONY: broken
 broken:

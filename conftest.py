@@ -5,13 +5,12 @@ from functools import cache
 
 import pytest
 
-from tests import strict_nbval
-from tests.chapters import run
-from tests.notebooks import BOOK, KERNEL_ENVIRONMENT, Notebook
+from tools.net import kernel, strict_nbval
+from tools.net.run import run
+from tools.notebooks import Notebook
+from tools.settings import BOOK
 
-pytest_plugins = ["tests.browser"]
-
-os.environ.update(KERNEL_ENVIRONMENT)
+os.environ.update(kernel.ENVIRONMENT)
 strict_nbval.install()
 
 

@@ -19,9 +19,9 @@ nox.options.reuse_venv = "yes"
 # What needs the frameworks, and neither the site nor a browser.
 TESTS = [
     "book",
-    "tests/test_chapters.py",
-    "tests/test_exercises.py",
-    "tests/test_figures.py",
+    "tests/chapters/test_claims.py",
+    "tests/chapters/test_exercises.py",
+    "tests/proof/net/test_figures.py",
 ]
 
 # Fewer threads and narrower vectors add up in another order: a number that

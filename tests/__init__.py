@@ -1,1 +1,0 @@
-"""The regression check, the tests, and the tools behind the commands."""

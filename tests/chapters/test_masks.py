@@ -1,0 +1,449 @@
+"""The checkers of the chapter on masks: what they accept and what they say.
+
+Each checker is tried on one wrong answer for each thing that it claims to
+notice; test_exercises.py tries it on the stub and the solution.
+"""
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.xdist_group("frameworks")
+
+
+@pytest.fixture(scope="session")
+def book(chapter):
+    """The variables of the chapter after a run; not to be changed."""
+    return chapter("masks")
+
+
+# Right and wrong answers
+
+
+def triangle(n):
+    return n * (n + 1) // 2
+
+
+def window(allowed):
+    """Return an answer that allows what allowed(steps back, window) says."""
+
+    def mask(seq_len, width):
+        places = np.arange(seq_len)
+        return allowed(places[:, None] - places, width)
+
+    return mask
+
+
+def packed(allowed):
+    """Return an answer: allowed(same text, not in the future, a word)."""
+
+    def mask(text_ids):
+        same = text_ids[:, :, None] == text_ids[:, None, :]
+        past = np.tri(text_ids.shape[1]) > 0
+        return allowed(same, past, (text_ids != 0)[:, None, :])
+
+    return mask
+
+
+def itself(mask):
+    return mask | np.eye(mask.shape[-1], dtype=bool)
+
+
+def multiplied_mean(vectors, key_mask):
+    counts = np.maximum(key_mask.sum(1), 1)
+    return (vectors * key_mask[..., None]).sum(1) / counts[:, None]
+
+
+def mean_by_counts(vectors, key_mask):
+    kept = np.where(key_mask[..., None], vectors, 0)
+    return kept.sum(1) / key_mask.sum(1)[:, None]
+
+
+def where_words(reduce):
+    """Return an answer that reduces the vectors with zeros for the pads."""
+
+    def mean(vectors, key_mask):
+        return reduce(np.where(key_mask[..., None], vectors, 0))
+
+    return mean
+
+
+def softmax(scores, axis=-1):
+    e = np.exp(scores - scores.max(axis, keepdims=True))
+    return e / e.sum(axis, keepdims=True)
+
+
+def renormalised(scores, mask):
+    kept = softmax(scores) * mask
+    total = kept.sum(-1, keepdims=True)
+    return kept / np.where(mask.any(-1, keepdims=True), total, 1)
+
+
+def over_queries(scores, mask):
+    e = np.exp(scores) * mask
+    return e / e.sum(0)
+
+
+def no_maximum(scores, mask):
+    e = np.exp(scores) * mask
+    return e / e.sum(-1, keepdims=True)
+
+
+def pairs(num_words, seq_len):
+    return triangle(num_words) + (seq_len - num_words) * num_words
+
+
+# Wrong answers by exercise: the verdict after its number, and the answer.
+WRONG = {
+    "count_pairs": [
+        (
+            "these are the causal pairs; pads block keys.",
+            lambda n, size: triangle(size),
+        ),
+        (
+            "these are the pairs of the padding mask alone.",
+            lambda n, size: n * size,
+        ),
+        ("the rows of pads are not masked.", lambda n, size: triangle(n)),
+        (
+            "these are the pairs that are blocked.",
+            lambda n, size: size * size - pairs(n, size),
+        ),
+        (
+            "a place sees itself; the diagonal is missing.",
+            lambda n, size: pairs(n, size) - n,
+        ),
+        ("4 for 2 words in 5, not 9.", lambda n, size: n * n),
+        (
+            "0 for 5 words in 5, not 15.",
+            lambda n, size: pairs(n, size) * (n < 5),
+        ),
+        ("5 for 1 words in 4, not 4.", lambda n, size: pairs(n, 5)),
+        (
+            "1 for 0 words in 3, not 0.",
+            lambda n, size: max(1, pairs(n, size)),
+        ),
+    ],
+    "window_mask": [
+        (
+            "bool of (3,), not bool (7, 7).",
+            lambda seq_len, width: np.ones(3, bool),
+        ),
+        (
+            "float64 of (7, 7), not bool (7, 7).",
+            window(lambda back, w: 1.0 * (back < w)),
+        ),
+        (
+            "inverted; True means may attend.",
+            window(lambda back, w: (back < 0) | (back >= w)),
+        ),
+        (
+            "a place does not see itself.",
+            window(lambda back, w: (back > 0) & (back <= w)),
+        ),
+        (
+            "one place too many in the window.",
+            window(lambda back, w: (back >= 0) & (back <= w)),
+        ),
+        (
+            "right for (7, 3) only.",
+            lambda seq_len, width: np.tri(7) > np.tri(7, k=-3),
+        ),
+        (
+            "one place too few in the window.",
+            window(lambda back, w: (back >= 0) & (back < w - 1)),
+        ),
+        (
+            "it also sees the future.",
+            window(lambda back, w: abs(back) < w),
+        ),
+        (
+            "transposed; rows are queries.",
+            window(lambda back, w: (back <= 0) & (back > -w)),
+        ),
+        (
+            "the far past is not blocked.",
+            window(lambda back, w: back >= 0),
+        ),
+        (
+            "row 5 should see the places 3, 4 and 5.",
+            window(lambda back, w: back < w),
+        ),
+    ],
+    "packed_mask": [
+        (
+            "int64 of (2, 7, 7): bool (2, 7, 7)?",
+            packed(lambda same, past, word: 1 * same),
+        ),
+        (
+            "bool of (7, 7): bool (2, 7, 7)?",
+            lambda text_ids: np.tri(7) > 0,
+        ),
+        (
+            "inverted; True means may attend.",
+            packed(lambda same, past, word: ~itself(same & past & word)),
+        ),
+        (
+            "a text sees the texts before it.",
+            packed(lambda same, past, word: itself(past & word)),
+        ),
+        (
+            "a place sees the future of its text.",
+            packed(lambda same, past, word: itself(same & word)),
+        ),
+        (
+            "a pad sees the pads before it.",
+            packed(lambda same, past, word: same & past),
+        ),
+        (
+            "the pads' rows are blind.",
+            packed(lambda same, past, word: same & past & word),
+        ),
+        (
+            "transposed; rows are queries.",
+            packed(lambda same, past, word: itself(same & past.T & word)),
+        ),
+        (
+            "some pairs are wrong.",
+            packed(lambda same, past, word: itself(same & ~same)),
+        ),
+    ],
+    "mean_of_words": [
+        ("the pads are in the mean.", lambda x, mask: x.mean(1)),
+        (
+            "divided by all places instead of the words.",
+            where_words(lambda kept: kept.mean(1)),
+        ),
+        (
+            "this is the sum; divide it.",
+            where_words(lambda kept: kept.sum(1)),
+        ),
+        (
+            "the first sentence's mean is (2.5, 3.5, 4.5).",
+            where_words(lambda kept: kept.sum((0, 1)) / 5),
+        ),
+        (
+            "the first sentence's mean is (2.5, 3.5, 4.5).",
+            where_words(lambda kept: kept.sum(1) / 3),
+        ),
+        (
+            "nan at a pad gets through; 0 * nan is nan.",
+            multiplied_mean,
+        ),
+        ("no zeros without words.", mean_by_counts),
+    ],
+    "masked_softmax": [
+        (
+            "the mask has no effect; see the sums of your rows.",
+            lambda scores, mask: softmax(scores),
+        ),
+        (
+            "masked after the softmax; see the sums of your rows.",
+            lambda scores, mask: softmax(scores) * mask,
+        ),
+        (
+            "the sum runs over the queries; see the sums of your rows.",
+            over_queries,
+        ),
+        (
+            "the weights of three small rows are wrong.",
+            lambda scores, mask: softmax(np.where(mask, scores, 0)),
+        ),
+        (
+            "large scores fail; subtract the largest *allowed*.",
+            no_maximum,
+        ),
+        (
+            "large scores fail; subtract the largest *allowed*.",
+            renormalised,
+        ),
+        (
+            "a blind row gets nan instead of zeros.",
+            lambda scores, mask: softmax(np.where(mask, scores, -np.inf)),
+        ),
+        (
+            "a blind row gets 0.33 instead of zeros.",
+            lambda scores, mask: softmax(np.where(mask, scores, -1e9)),
+        ),
+    ],
+}
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_wrong_answer_is_diagnosed(book, name, says, answer):
+    assert book[f"check_{name}"](answer) == says
+
+
+@pytest.mark.parametrize("name", list(WRONG)[1:])
+def test_answer_may_be_a_list(book, name):
+    def answer(*given):
+        return book[f"{name}_solution"](*given).tolist()
+
+    assert book[f"check_{name}"](answer).endswith(": correct.")
+
+
+def mean_in_place(vectors, key_mask):
+    vectors[~key_mask] = 0
+    vectors /= np.maximum(key_mask.sum(1), 1)[:, None, None]
+    return vectors.sum(1)
+
+
+def softmax_in_place(scores, mask):
+    scores[~mask] = -np.inf
+    largest = scores.max(-1, keepdims=True)
+    scores -= np.where(np.isfinite(largest), largest, 0)
+    np.exp(scores, out=scores)
+    total = scores.sum(-1, keepdims=True)
+    scores /= np.where(total > 0, total, 1)
+    return scores
+
+
+def test_answers_may_write_on_what_they_are_given(book):
+    verdict = book["check_mean_of_words"](mean_in_place)
+    assert verdict == "Exercise 4: correct."
+    verdict = book["check_masked_softmax"](softmax_in_place)
+    assert verdict == "Exercise 5: correct."
+
+
+# A reader answers in the framework that they know.
+
+
+def softmax_torch(scores, mask):
+    import torch
+
+    mask = torch.from_numpy(mask)
+    some = mask.any(-1, keepdim=True)
+    kept = torch.from_numpy(scores).masked_fill(~mask & some, -torch.inf)
+    return torch.where(some, kept.softmax(-1), 0.0)
+
+
+def softmax_tf(scores, mask):
+    import tensorflow as tf
+
+    some = mask.any(-1, keepdims=True)
+    kept = tf.where(mask | ~some, scores, -np.inf)
+    return tf.where(some, tf.nn.softmax(kept), 0.0)
+
+
+@pytest.mark.parametrize("answer", [softmax_torch, softmax_tf])
+def test_answers_in_either_framework_are_accepted(book, answer):
+    assert book["check_masked_softmax"](answer) == "Exercise 5: correct."
+
+
+# What the chapter's functions do at the edges.
+
+
+def test_places_are_counted_in_words_wherever_the_padding_stands(book):
+    import torch
+
+    words = [[0, 0, 1, 1], [1, 1, 0, 0], [0, 0, 0, 0]]
+    places = [[0, 0, 0, 1], [0, 1, 1, 1], [0, 0, 0, 0]]
+    found = book["count_places"](torch.tensor(words) > 0)
+    found_tf = book["count_places_tf"](np.array(words) > 0)
+    assert found.tolist() == places == found_tf.numpy().tolist()
+
+
+def test_a_blind_row_of_one_place_is_zero(book):
+    import tensorflow as tf
+    import torch
+
+    one = torch.ones(1, 1, 1)
+    blind = torch.zeros(1, 1, 1, dtype=torch.bool)
+    output, weights = book["attend_or_zero"](one, one, one, blind)
+    output_tf, weights_tf = book["attend_or_zero_tf"](
+        *[tf.ones((1, 1, 1))] * 3, tf.zeros((1, 1, 1), tf.bool)
+    )
+    for found in (output, weights, output_tf, weights_tf):
+        assert np.array_equal(found, [[[0]]])
+
+
+def test_what_stands_at_a_pad_never_reaches_the_mean(book):
+    import tensorflow as tf
+    import torch
+
+    values, words = [1.0, np.nan], [True, False]
+    found = book["masked_mean"](torch.tensor(values), torch.tensor(words))
+    found_tf = book["masked_mean_tf"](tf.constant(values), tf.constant(words))
+    assert float(found) == float(found_tf) == 1
+
+
+def test_the_mean_of_one_word_and_of_none(book):
+    vectors = np.arange(1.0, 25).reshape(2, 4, 3)
+    words = np.arange(4) < np.array([[1], [0]])
+    found = book["mean_of_words_solution"](vectors, words)
+    assert found.tolist() == [[1, 2, 3], [0, 0, 0]]
+
+
+def test_blocked_scores_count_for_nothing_however_low_the_others(book):
+    import tensorflow as tf
+    import torch
+
+    query, key, value = [[-1e12]], [[1.0], [1.0]], [[2.0], [3.0]]
+    for kind, array in (("", torch.tensor), ("_tf", tf.constant)):
+        given = [array(a) for a in (query, key, value, [[True, False]])]
+        for name in ("attend", "attend_or_zero"):
+            output, weights = book[f"{name}{kind}"](*given)
+            assert output.numpy().tolist() == [[2]]
+            assert weights.numpy().tolist() == [[1, 0]]
+        added = book[f"to_additive{kind}"](given[3])
+        assert added.numpy().tolist() == [[0, -np.inf]]
+
+
+def test_the_fill_is_added_to_the_scores_after_the_division(book):
+    import tensorflow as tf
+    import torch
+
+    rng = np.random.default_rng(0)
+    query, key, value = (
+        rng.standard_normal(shape) for shape in ((3, 4), (5, 4), (5, 2))
+    )
+    mask = np.tri(3, 5) > 0
+    right = softmax(query @ key.T / 2 - 2.0 * ~mask) @ value
+    for kind, array in (("", torch.tensor), ("_tf", tf.constant)):
+        given = map(array, (query, key, value, mask))
+        found = book[f"attend_filled{kind}"](*given, fill=-2.0)
+        assert np.allclose(found, right)
+
+
+def test_the_model_adds_the_places_to_the_words(book):
+    import torch
+
+    model = {
+        "words": torch.tensor([[1.0]]),
+        "places": torch.tensor([[2.0]]),
+        "query_key_value": torch.tensor([[1.0, 1.0, 10.0]]),
+        "next_word": torch.tensor([[1.0]]),
+    }
+    mask = torch.ones(1, 1, dtype=torch.bool)
+    logits = book["next_word_logits"](model, torch.tensor([[0]]), mask)
+    assert logits.item() == 3 + 30
+
+
+def test_the_gradient_is_that_of_the_row_that_is_not_blind(book):
+    import tensorflow as tf
+    import torch
+
+    def attention(stack):
+        """Return an attention whose second row has too large a gradient."""
+        return lambda q, k, v, mask: stack([q[:, 0], 2e38 * q[:, 1]], 1)
+
+    x = np.full((1, 3, 2), 2, np.float32)
+    found = book["blind_row"](attention(torch.stack), torch.tensor(x), None)
+    found_tf = book["blind_row_tf"](attention(tf.stack), tf.constant(x), None)
+    assert found == found_tf == (np.inf, True)
+
+
+def test_a_gradient_of_which_a_part_is_infinite_is_told(book):
+    import tensorflow as tf
+    import torch
+
+    x = np.ones((1, 3, 2), np.float32)
+    for name, array in [
+        ("blind_row", torch.tensor),
+        ("blind_row_tf", tf.constant),
+    ]:
+        scale = array([1.0, np.inf])
+
+        def attention(query, key, value, mask, scale=scale):
+            return value * scale
+
+        assert book[name](attention, array(x), None)[1] is False

@@ -1,0 +1,50 @@
+"""Hold every chapter to the rules that can be read off its file."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tools.net import rules
+from tools.net.rules import book
+from tools.notebooks import Notebook, paths
+from tools.settings import ROOT
+
+CHAPTERS = [Notebook.read(path) for path in paths()]
+
+
+def fail_with(messages):
+    """Fail with all messages at once, one to a line."""
+    messages = list(messages)
+    assert not messages, "\n" + "\n".join(messages)
+
+
+@pytest.mark.parametrize("rule", rules.RULES, ids=lambda f: f.__name__)
+def test_chapters_follow(rule):
+    fail_with(message for chapter in CHAPTERS for message in rule(chapter))
+
+
+def test_one_name_has_one_body_in_the_whole_book():
+    fail_with(book.one_name_one_body(CHAPTERS))
+
+
+def test_shapes_that_stand_once_are_meant():
+    fail_with(book.shapes_said_once(CHAPTERS))
+
+
+def test_every_notebook_is_in_the_table_of_contents():
+    fail_with(book.files_not_built(CHAPTERS))
+
+
+@pytest.mark.parametrize("command", [["check"], ["format", "--check"]])
+def test_ruff(command):
+    result = subprocess.run(
+        [sys.executable, "-m", "ruff", *command, "--quiet", "."],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, (
+        f"\n{result.stdout}{result.stderr}"
+        "Run: .venv/bin/ruff check --fix . && .venv/bin/ruff format ."
+    )

@@ -1,0 +1,612 @@
+"""Compute every number that notation.md and libraries.md state."""
+
+import re
+from functools import cache
+
+import numpy as np
+import pytest
+
+from tools.net.prose import check_prose, claims
+from tools.notebooks import label
+from tools.settings import BOOK
+
+pytestmark = pytest.mark.xdist_group("frameworks")
+PAGES = [BOOK / "notation.md", BOOK / "libraries.md"]
+NUMBERS = {}
+
+
+def number(function):
+    """Add a function to those whose names the pages may use."""
+    NUMBERS[function.__name__] = function
+    return function
+
+
+def masks():
+    """Return the causal mask and the key mask of notation.md's example."""
+    causal_mask = np.tril(np.ones((5, 5), bool))
+    key_mask = np.array([True, True, True, False, False])
+    return causal_mask, key_mask
+
+
+@number
+def pairs_in_all():
+    return masks()[0].size
+
+
+@number
+def pairs_causal():
+    return masks()[0].sum()
+
+
+@number
+def pairs_joined():
+    causal_mask, key_mask = masks()
+    return (causal_mask & key_mask).sum()
+
+
+# What True means
+
+
+@number
+def weight_sdpa():
+    import torch
+    from torch.nn import functional as F
+
+    query, values = torch.zeros(1, 2), torch.eye(2)
+    mask = torch.tensor([[True, False]])
+    output = F.scaled_dot_product_attention(
+        query, values, values, attn_mask=mask
+    )
+    return output[0, 0]
+
+
+@number
+def weight_mha():
+    import torch
+
+    layer = torch.nn.MultiheadAttention(2, 1, batch_first=True)
+    query, values = torch.zeros(1, 1, 2), torch.eye(2)[None]
+    mask = torch.tensor([[True, False]])
+    _, weights = layer(query, values, values, key_padding_mask=mask)
+    return weights[0, 0, 0].item()
+
+
+def keras_scores(attention_mask):
+    import keras
+
+    layer = keras.layers.MultiHeadAttention(num_heads=1, key_dim=2)
+    query, values = np.zeros((1, 1, 2)), np.eye(2)[None]
+    _, scores = layer(
+        query,
+        values,
+        attention_mask=attention_mask,
+        return_attention_scores=True,
+    )
+    return scores[0, 0, 0]
+
+
+@number
+def weight_keras():
+    return keras_scores(np.array([[[True, False]]]))[0]
+
+
+@number
+def keras_scores_row_sum():
+    return sum(keras_scores(None))
+
+
+# The order of the arguments
+
+
+def keras_attention(*args, **kwargs):
+    import keras
+
+    layer = keras.layers.MultiHeadAttention(
+        1, 1, use_bias=False, kernel_initializer="ones"
+    )
+    return layer(*args, **kwargs)[0, 0, 0]
+
+
+def column(*numbers):
+    return np.array(numbers, "float32")[None, :, None]
+
+
+@number
+def order_right():
+    import torch
+    from torch.nn import functional as F
+
+    query, key, value = column(1), column(2, 0), column(5, 7)
+    by_name = keras_attention(query=query, key=key, value=value)
+    in_turn = F.scaled_dot_product_attention(
+        *map(torch.from_numpy, (query, key, value))
+    )
+    assert abs(float(by_name) - float(in_turn)) < 1e-6
+    return by_name
+
+
+@number
+def order_wrong():
+    query, key, value = column(1), column(2, 0), column(5, 7)
+    return keras_attention(query, key, value)
+
+
+# The width of a head
+
+
+@number
+def torch_parameters():
+    import torch
+
+    layer = torch.nn.MultiheadAttention(32, 4)
+    return sum(weight.numel() for weight in layer.parameters())
+
+
+def keras_parameters(key_dim):
+    import keras
+
+    layer = keras.layers.MultiHeadAttention(4, key_dim=key_dim)
+    layer.build(*3 * [(None, 5, 32)])
+    return layer.count_params()
+
+
+@number
+def keras_parameters_key_dim_d_head():
+    return keras_parameters(8)
+
+
+@number
+def keras_parameters_key_dim_d_model():
+    return keras_parameters(32)
+
+
+# Where the axes stand
+
+
+def weights_torch(**options):
+    import torch
+
+    x = torch.zeros(2, 5, 4)  # two sentences of five words
+    return torch.nn.MultiheadAttention(4, 2, **options)(x, x, x)[1]
+
+
+@number
+def sentences_by_default():
+    assert len(weights_torch(batch_first=True)) == 2
+    return len(weights_torch())
+
+
+@number
+def weight_axes_torch():
+    return weights_torch(batch_first=True).ndim
+
+
+@number
+def weight_axes_keras():
+    import keras
+
+    x = np.zeros((2, 5, 4))
+    layer = keras.layers.MultiHeadAttention(2, key_dim=2)
+    return layer(x, x, return_attention_scores=True)[1].ndim
+
+
+def attend_in_both(exchange):
+    """Return the outputs of SDPA and Keras for one query, (2, H, T, K)."""
+    import keras
+    import torch
+    from torch.nn import functional as F
+
+    rng = np.random.default_rng(0)
+    qkv = rng.standard_normal((3, 1, 3, 5, 4)).astype("float32")
+    by_torch = F.scaled_dot_product_attention(*map(torch.from_numpy, qkv))
+    by_keras = keras.ops.dot_product_attention(*exchange(qkv))
+    return by_torch.numpy(), exchange(np.asarray(by_keras))
+
+
+@number
+def layouts_of_heads_differ():
+    one, other = attend_in_both(lambda x: np.swapaxes(x, -3, -2))
+    return abs(one - other).max().round(6)
+
+
+@number
+def layouts_of_heads_confused():
+    one, other = attend_in_both(lambda x: x)
+    return abs(one - other).max()
+
+
+# Layer normalisation
+
+
+@number
+def layer_norm_epsilon_torch():
+    import torch
+
+    return torch.nn.LayerNorm(3).eps
+
+
+@number
+def layer_norm_epsilon_keras():
+    import keras
+
+    return keras.layers.LayerNormalization().epsilon
+
+
+@number
+def layer_norm_small_torch():
+    import torch
+
+    return torch.nn.LayerNorm(3)(torch.tensor([0.01, 0.02, 0.03]))[-1].item()
+
+
+@number
+def layer_norm_small_keras():
+    import keras
+
+    row = np.array([[0.01, 0.02, 0.03]], "float32")
+    return keras.layers.LayerNormalization()(row)[0, -1]
+
+
+# The layout of weights
+
+
+@number
+def linear_first_axis_torch():
+    import torch
+
+    return torch.nn.Linear(3, 5).weight.shape[0]
+
+
+@number
+def linear_first_axis_keras():
+    import keras
+
+    layer = keras.layers.Dense(5)
+    layer.build((None, 3))
+    return layer.kernel.shape[0]
+
+
+# How a linear layer is drawn
+
+
+@cache
+def drawn_linear():
+    """Return weight and bias of PyTorch's layer, then of Keras'."""
+    import keras
+    import torch
+
+    keras.utils.set_random_seed(0)
+    layer, dense = torch.nn.Linear(512, 512), keras.layers.Dense(512)
+    dense.build((None, 512))
+    theirs = [p.detach().numpy() for p in layer.parameters()]
+    return [abs(w).max() for w in [*theirs, *dense.get_weights()]]
+
+
+@number
+def linear_largest_torch():
+    return drawn_linear()[0]
+
+
+@number
+def linear_bias_torch():
+    return drawn_linear()[1]
+
+
+@number
+def linear_largest_keras():
+    return drawn_linear()[2]
+
+
+@number
+def linear_bias_keras():
+    return drawn_linear()[3]
+
+
+# Dropout
+
+
+@number
+def dropped_torch():
+    import torch
+
+    torch.manual_seed(0)
+    layer, ones = torch.nn.Dropout(0.5), torch.ones(10_000)
+    share = (layer(ones) == 0).float().mean()
+    assert torch.equal(layer.eval()(ones), ones)
+    return share
+
+
+@number
+def dropped_keras():
+    import keras
+
+    keras.utils.set_random_seed(0)
+    layer, ones = keras.layers.Dropout(0.5), np.ones(10_000)
+    assert np.any(np.asarray(layer(ones, training=True)) == 0)
+    return (np.asarray(layer(ones)) == 0).mean()
+
+
+# Arrays
+
+
+@number
+def bits_numpy():
+    return np.array([0.1]).itemsize * 8
+
+
+@number
+def bits_torch():
+    import torch
+
+    return torch.tensor([0.1]).itemsize * 8
+
+
+@number
+def bits_tf():
+    import tensorflow as tf
+
+    return tf.constant([0.1]).dtype.size * 8
+
+
+@number
+def bits_from_numpy():
+    import tensorflow as tf
+    import torch
+
+    array = np.array([0.1])
+    sizes = torch.from_numpy(array).itemsize, tf.constant(array).dtype.size
+    assert sizes[0] == sizes[1]
+    return sizes[0] * 8
+
+
+@number
+def bits_of_dense():
+    import keras
+    import torch
+
+    array = np.array([[0.1]])
+    with pytest.raises(RuntimeError, match="same dtype"):
+        torch.nn.Linear(1, 1)(torch.from_numpy(array))
+    return keras.layers.Dense(1)(array).dtype.size * 8
+
+
+@number
+def transposed_first_numpy():
+    return len(np.transpose(np.zeros((2, 3, 4))))
+
+
+@number
+def transposed_first_tf():
+    import tensorflow as tf
+
+    return len(tf.transpose(tf.zeros((2, 3, 4))))
+
+
+@number
+def transposed_first_torch():
+    import torch
+
+    assert torch.zeros(2, 3, 4).mT.shape == (2, 4, 3)
+    return len(torch.zeros(2, 3, 4).mT)
+
+
+@number
+def transposed_first_matrix():
+    import tensorflow as tf
+
+    return len(tf.linalg.matrix_transpose(tf.zeros((2, 3, 4))))
+
+
+@number
+def std_numpy():
+    return np.std([1, 2, 3])
+
+
+@number
+def std_torch():
+    import torch
+
+    return torch.tensor([1.0, 2.0, 3.0]).std()
+
+
+@number
+def std_tf():
+    import tensorflow as tf
+
+    return tf.math.reduce_std(tf.constant([1.0, 2.0, 3.0]))
+
+
+# Sines and cosines
+
+
+def layouts():
+    """Return a table of positions in both layouts, (10, 6) each."""
+    denominators = 10000 ** (np.arange(0, 6, 2) / 6)
+    angles = np.arange(10)[:, None] / denominators
+    in_turn = np.stack([np.sin(angles), np.cos(angles)], -1).reshape(10, 6)
+    in_halves = np.concatenate([np.sin(angles), np.cos(angles)], -1)
+    return in_turn, in_halves
+
+
+@number
+def second_number_in_turn():
+    return layouts()[0][1, 1]
+
+
+@number
+def second_number_in_halves():
+    return layouts()[1][1, 1]
+
+
+@number
+def layouts_differ_after_sorting():
+    in_turn, in_halves = layouts()
+    in_order = np.concatenate([in_turn[:, 0::2], in_turn[:, 1::2]], -1)
+    return abs(in_order - in_halves).max()
+
+
+# How an embedding is drawn
+
+
+def torch_table():
+    import torch
+
+    torch.manual_seed(0)
+    return torch.nn.Embedding(1000, 512).weight.detach().numpy()
+
+
+def keras_table():
+    import keras
+
+    keras.utils.set_random_seed(0)
+    layer = keras.layers.Embedding(1000, 512)
+    layer.build()
+    return layer.get_weights()[0]
+
+
+@number
+def embedding_length_torch():
+    return np.linalg.norm(torch_table(), axis=-1).mean()
+
+
+@number
+def embedding_std_torch():
+    return torch_table().std().round(2)
+
+
+@number
+def embedding_length_keras():
+    return np.linalg.norm(keras_table(), axis=-1).mean()
+
+
+@number
+def embedding_limit_keras():
+    return abs(keras_table()).max()
+
+
+# Ids that do not exist
+
+
+def outcome(lookup, token_id):
+    """Say what a lookup in five rows makes of an id, in the page's words."""
+    try:
+        row = np.asarray(lookup([token_id]))[0]
+    except Exception as error:
+        return f"`{type(error).__name__}`"
+    if not row.any():
+        return "zeros"
+    return {1: "the first row", 5: "the last row"}[int(row[0])]
+
+
+@cache
+def lookups():
+    """Return a dict: call, as the page names it -> its two outcomes."""
+    import keras
+    import tensorflow as tf
+    import torch
+    from torch.nn import functional as F
+
+    table = np.repeat(np.arange(1.0, 6.0, dtype="float32")[:, None], 3, 1)
+    rows, rows_tf = torch.from_numpy(table), tf.constant(table)
+    compiled = tf.function(tf.gather, jit_compile=True)
+    layer = keras.layers.Embedding(5, 3)
+    layer.build()
+    layer.set_weights([table])
+    calls = {
+        "`table[ids]`, PyTorch": lambda ids: rows[torch.tensor(ids)],
+        "`nn.Embedding`": lambda ids: F.embedding(torch.tensor(ids), rows),
+        "`F.one_hot`": lambda ids: F.one_hot(torch.tensor(ids), 5).float(),
+        "`tf.gather` on the CPU": lambda ids: tf.gather(rows_tf, ids),
+        "`tf.gather`, compiled by XLA": lambda ids: compiled(rows_tf, ids),
+        "`keras.layers.Embedding`": lambda ids: layer(tf.constant(ids)),
+        "`tf.one_hot`": lambda ids: tf.one_hot(ids, 5),
+    }
+    return {
+        name: [outcome(lookup, token_id) for token_id in (-1, 5)]
+        for name, lookup in calls.items()
+    }
+
+
+@number
+def lookups_in_all():
+    return sum(map(len, lookups().values()))
+
+
+@number
+def lookups_that_raise():
+    return sum(
+        fate.startswith("`") for fates in lookups().values() for fate in fates
+    )
+
+
+# A row with nothing to attend to
+
+
+def softmax_of_a_blind_row():
+    """Return a dict: call, as the page names it -> its weights."""
+    import keras
+    import tensorflow as tf
+    import torch
+
+    row = np.full((1, 2), -np.inf)
+    with np.errstate(invalid="ignore"):
+        parts = np.exp(row - row.max())
+    mask = np.array([[False, False]])
+    return {
+        "`torch.softmax`": torch.softmax(torch.tensor(row), -1),
+        "`tf.nn.softmax`": tf.nn.softmax(tf.constant(row)),
+        "the formula in NumPy": parts / parts.sum(),
+        "`keras.layers.Softmax()(scores, mask=mask)`": keras.layers.Softmax()(
+            np.zeros((1, 2)), mask=mask
+        ),
+    }
+
+
+def text():
+    return "\n".join(page.read_text("utf-8") for page in PAGES)
+
+
+def test_every_name_on_the_pages_is_a_function_here_and_the_other_way_round():
+    names = {expression for _, expression in claims(text())}
+    assert names == set(NUMBERS), (
+        f"the pages use the names {sorted(names - set(NUMBERS))}, "
+        "which no function here computes: write them, marked @number. "
+        f"They do not use {sorted(set(NUMBERS) - names)}: remove them here."
+    )
+
+
+def test_numbers_on_the_pages_are_what_the_libraries_give():
+    namespace = {name: float(compute()) for name, compute in NUMBERS.items()}
+    messages = [
+        f"{label(page)}: {message}"
+        for page in PAGES
+        for message in check_prose(page.read_text("utf-8"), namespace)
+    ]
+    assert not messages, "\n" + "\n".join(messages)
+
+
+def test_ids_that_do_not_exist_fare_as_the_page_says():
+    for call, (negative, large) in lookups().items():
+        row = f"| {call} | {negative} | {large} |"
+        assert row in text(), f"book/libraries.md should have the row\n{row}"
+
+
+def test_a_blind_row_fares_as_the_page_says():
+    for call, weights in softmax_of_a_blind_row().items():
+        kinds = {0.0: "zeros"}
+        (fate,) = {kinds.get(float(w), f"`{w}`") for w in np.ravel(weights)}
+        row = f"| {call} | {fate} |"
+        assert row in text(), f"book/libraries.md should have the row\n{row}"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "says"),
+    [
+        ("A number 3 alone.", "computed by nothing"),
+        ("A wrong 16,801<!--= keras -->.", "correct the number"),
+        ("An unknown 3<!--= nobody -->.", "NameError"),
+    ],
+)
+def test_a_number_that_is_not_true_is_rejected(sentence, says):
+    messages = check_prose(sentence, {"keras": 16800})
+    assert len(messages) == 1 and re.search(says, messages[0])

@@ -1,0 +1,143 @@
+"""The pages around the chapters: each leads where it should, and to all.
+
+What the pages say in numbers is tested in test_libraries.py; that their links
+resolve, by the build, which takes a warning for an error.
+"""
+
+import re
+from functools import cache
+
+import pytest
+
+from tools.net.rules.common import outside_fences
+from tools.net.rules.text import anchor
+from tools.notebooks import Notebook
+from tools.settings import BOOK, ROOT, chapters, contents
+
+CHAPTERS = [ROOT / name for name in chapters()]
+REFERENCE = [ROOT / name for name in contents()[1:] if name not in chapters()]
+LINK = re.compile(r"\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^)\s]+)\)")
+
+
+@cache
+def read(path):
+    """Return a page's file name and its Markdown."""
+    if path.with_suffix(".md").exists():
+        path = path.with_suffix(".md")
+        return path.name, path.read_text("utf-8")
+    path = path.with_suffix(".ipynb")
+    cells = Notebook.read(path).markdown
+    return path.name, "\n\n".join(cell.source for cell in cells)
+
+
+def sections(text):
+    """Yield (anchor, text) for each heading of a page and what it heads."""
+    parts = re.split(r"(?m)^#{1,3} (.+)$", outside_fences(text))
+    for title, body in zip(parts[1::2], parts[2::2], strict=True):
+        yield anchor(title), body
+
+
+def entries(text):
+    """Yield the items of the lists of a page, each with its own lines."""
+    yield from re.findall(r"(?m)^- .*(?:\n  .*)*", text)
+
+
+# Bibliography
+
+
+def sources():
+    """Return a dict: address outside the book -> the sections it is in."""
+    used = {}
+    for path in [*CHAPTERS, *REFERENCE, BOOK / "index"]:
+        name, text = read(path)
+        if name == "bibliography.md":
+            continue
+        for heading, body in sections(text):
+            for target in LINK.findall(body):
+                if target.startswith("http") and "/colab." not in target:
+                    used.setdefault(target, []).append(f"{name}#{heading}")
+    return used
+
+
+def test_the_bibliography_has_each_source_and_the_sections_that_use_it():
+    listed, used = {}, sources()
+    for entry in entries(read(BOOK / "bibliography")[1]):
+        source, *places = LINK.findall(entry)
+        assert source not in listed, f"{source} has two entries: merge them"
+        listed[source] = set(places)
+    for source in used | listed:
+        assert source in listed, f"add {source}, used in {used[source]}"
+        assert source in used, f"remove {source}: no page links to it"
+        places = set(used[source])
+        # A chapter's list at its end is named if nothing else is.
+        text = {p for p in places if not p.endswith("#further-reading")}
+        assert listed[source] == (text or places), source
+
+
+# Symptoms
+
+
+def mistakes():
+    """Return the anchors of the mistakes that the chapters make."""
+    found = []
+    for path in CHAPTERS:
+        name, text = read(path)
+        for part in re.split(r"(?m)^## ", outside_fences(text)):
+            if part.startswith("Wrong on purpose\n"):
+                titles = re.findall(r"(?m)^### (.+)$", part)
+                found += [f"{name}#{anchor(title)}" for title in titles]
+    return found
+
+
+@pytest.mark.parametrize("mistake", mistakes())
+def test_every_mistake_is_reached_from_a_symptom(mistake):
+    targets = LINK.findall(read(BOOK / "symptoms")[1])
+    assert mistake in targets, f"say in book/symptoms.md what {mistake} shows"
+
+
+def test_the_check_of_a_symptom_stands_in_the_chapter_that_it_names():
+    _, _, text = read(BOOK / "symptoms")[1].partition("\n## ")
+    for entry in entries(text):
+        says, _, check = entry.partition("\n  Check: ")
+        assert check, f"say by 'Check: ...' what finds it:\n{entry}"
+        files = [BOOK / t.partition("#")[0] for t in LINK.findall(says)]
+        cells = [cell for file in files for cell in Notebook.read(file).code]
+        code = "\n".join(cell.source for cell in cells)
+        for name in re.findall(r"`([^`]+)`", check):
+            assert name in code, f"{name} is in no cell of {files}:\n{entry}"
+
+
+# The way through
+
+
+@pytest.mark.parametrize("place", range(len(CHAPTERS)))
+def test_each_chapter_says_what_comes_next_and_why(place):
+    name, text = read(CHAPTERS[place])
+    follower = read([*CHAPTERS, *REFERENCE][place + 1])[0]
+    last = text.rstrip().rpartition("\n")[2]
+    assert re.match(rf"Next: \[.+\]\({follower}\), because \w", last), (
+        f"{name} should end: Next: [...]({follower}), because ..."
+    )
+
+
+@pytest.mark.parametrize("place", range(1, len(CHAPTERS)))
+def test_each_chapter_says_on_which_earlier_ones_it_builds(place):
+    name, text = read(CHAPTERS[place])
+    (needs,) = (
+        body
+        for heading, body in sections(text)
+        if heading == "what-you-will-be-able-to-do"
+    )
+    linked = set(LINK.findall(needs))
+    earlier = {read(path)[0] for path in CHAPTERS[:place]}
+    later = {read(path)[0] for path in CHAPTERS[place:]}
+    assert linked & earlier and not linked & later, (
+        f"{name} should say under 'You need' which of {sorted(earlier)} it "
+        "builds on, by a link"
+    )
+
+
+def test_the_readme_lists_the_chapters_in_their_order():
+    readme = (ROOT / "README.md").read_text("utf-8")
+    listed = re.findall(r"\]\(book/(\w+)\.ipynb\)", readme)
+    assert listed == [path.name for path in CHAPTERS]

@@ -1,0 +1,418 @@
+"""Run `make outputs` and the comparison where things go wrong.
+
+Each time, the message names the place and says what to do, the exit code is
+not 0, and nothing is harmed: every file is as it was to the byte, beside it
+lies no half of one, and no kernel is left running.
+"""
+
+import io
+import json
+import signal
+import subprocess
+import sys
+import time
+from contextlib import redirect_stderr
+
+import nbformat
+import psutil
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+
+from tools.commands import outputs
+from tools.net.rules import stored
+from tools.notebooks import Notebook
+from tools.settings import ROOT
+
+pytestmark = pytest.mark.net
+
+# A module run as by python -m; Ctrl-C works, though a shell that started the
+# tests in the background has switched it off.
+RUN = """
+import runpy, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+{}
+runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
+"""
+LIMIT = (
+    "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0}))"
+)
+OUTPUTS = ["tools.commands.outputs"]
+COMPARE = [
+    *("pytest", "-c", "pyproject.toml", "-p", "conftest", "-n0", "-q"),
+    *("-p", "no:cacheprovider", "--color=no", "-rs"),
+]
+STORED = [
+    stored.executed_in_order,
+    stored.outputs_can_be_compared,
+    stored.metadata_is_what_belongs_there,
+    stored.file_is_as_written,
+]
+SLEEP = """import pathlib, time
+pathlib.Path("../running").touch()
+time.sleep(60)"""
+
+
+def start(module, *paths, first=""):
+    """Start a module on notebooks, after a line of code."""
+    return subprocess.Popen(
+        [sys.executable, "-c", RUN.format(first), *module, *paths],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def finish(process):
+    """Return a process's exit code and what it said."""
+    text, _ = process.communicate(timeout=60)
+    return process.returncode, text
+
+
+def wait_for(condition):
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def write(path, *sources):
+    """Write a notebook that was run, but for the cells of the sources."""
+    cells = [new_code_cell(s) for s in ("1 + 1", *sources, "1 + 1")]
+    for number, cell in enumerate(cells, 1):
+        cell.execution_count = number
+    for cell in (cells[0], cells[-1]):
+        cell.outputs = [new_output("execute_result", {"text/plain": "2"})]
+    node = new_notebook(cells=cells, metadata=outputs.METADATA)
+    nbformat.write(node, path)
+    return path
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def kernels(folder):
+    """Return the processes that run in a folder, as its kernels do."""
+    processes = psutil.process_iter(["cwd"])
+    return [p.pid for p in processes if p.info["cwd"] == str(folder)]
+
+
+@pytest.fixture(scope="module")
+def module_folder(tmp_path_factory):
+    yield from folder_without_kernels(tmp_path_factory.mktemp("faults"))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    yield from folder_without_kernels(tmp_path)
+
+
+def folder_without_kernels(parent):
+    folder = parent / "book"
+    folder.mkdir()
+    yield folder
+    wait_for(lambda: not kernels(folder))
+
+
+# What a cell does, and what is said of it by `make outputs`.
+CELLS = {
+    "ends": ("import os; os._exit(0)", "the kernel died. Memory ran out"),
+    "killed": (
+        "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+        "the kernel died. Memory ran out",
+    ),
+    "hangs": (  # and heeds no interrupt
+        "import time\nwhile True:\n    try:\n        time.sleep(60)\n"
+        "    except KeyboardInterrupt:\n        pass",
+        "still running after 3 s. Mend an endless loop",
+    ),
+}
+FILES = {
+    "not_json": (b"print('hello')", "is not JSON. Restore it"),
+    "binary": (b"\x89PNG\xff\x00", "is not JSON. Restore it"),
+    "list": (b"[1]", "is JSON, but not a notebook. Restore it"),
+    "object": (b"{}", "is JSON, but not a notebook. Restore it"),
+    "no_source": (
+        b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": '
+        b'[{"cell_type": "markdown", "id": "a", "metadata": {}}]}',
+        "breaks the notebook format. Restore it",
+    ),
+    "conflict": (
+        b'{\n<<<<<<< HEAD\n "cells": [],\n=======\n>>>>>>> main\n}',
+        "holds conflict markers of a merge. Resolve them, then run: make",
+    ),
+}
+ONLY_RECORDED = {
+    "raises": ("1 / 0", "ZeroDivisionError: division by zero"),
+    "stderr": ("import sys; x = sys.stderr.write('x')", "writes to stderr"),
+}
+
+
+@pytest.fixture(scope="module")
+def recorded(module_folder):
+    """Record all the faulty notebooks at once, and a sound one after them."""
+    for name, (content, _) in FILES.items():
+        (module_folder / f"{name}.ipynb").write_bytes(content)
+    for name, (source, _) in {**CELLS, **ONLY_RECORDED}.items():
+        write(module_folder / f"{name}.ipynb", source)
+    last = write(module_folder / "sound.ipynb", "'new'")
+    before = contents(module_folder)
+    paths = [module_folder / name for name in ["missing.ipynb", *before]]
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        redirect_stderr(io.StringIO()) as said,
+    ):
+        patch.setenv("PYTEST_CURRENT_TEST", "recording")
+        patch.setattr(outputs, "CELL_TIMEOUT", 3)
+        code = outputs.main([*paths, last])
+    return code, said.getvalue(), before, contents(module_folder)
+
+
+@pytest.mark.parametrize("name", [*CELLS, *ONLY_RECORDED])
+def test_recording_names_the_cell_that_fails(recorded, name):
+    message = {**CELLS, **ONLY_RECORDED}[name][1]
+    assert f"{name}.ipynb [2]: {message}" in recorded[1]
+    assert f"{name}.ipynb was left as it was." in recorded[1]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_recording_names_the_file_that_is_no_notebook(recorded, name):
+    assert f"{name}.ipynb: {FILES[name][1]}" in recorded[1]
+
+
+def test_recording_goes_on_after_a_fault_and_harms_no_file(recorded):
+    code, said, before, after = recorded
+    assert code == 1 and "Traceback" not in said
+    assert "missing.ipynb: there is no such notebook" in said
+    assert before.pop("sound.ipynb") != after.pop("sound.ipynb")
+    assert after == before
+
+
+def test_comparison_names_the_cell_that_loses_the_kernel(folder):
+    for name, (source, _) in CELLS.items():
+        write(folder / f"{name}.ipynb", source)
+    write(folder / "sound.ipynb")
+    before = contents(folder)
+    process = start(COMPARE, "--nbval-cell-timeout=3", folder)
+    code, said = finish(process)
+    assert code == 1 and contents(folder) == before
+    for name, (_, message) in CELLS.items():
+        assert f"{name}.ipynb [2]: {message}" in said
+    # One failure for each; what came after it says so, and is not compared.
+    assert "3 failed, 5 passed, 3 skipped" in said
+    assert "a cell above hangs or ended the kernel" in said
+    assert "Traceback" not in said
+
+
+def test_comparison_names_the_file_that_is_no_notebook(folder):
+    for name, (content, _) in FILES.items():
+        (folder / f"{name}.ipynb").write_bytes(content)
+    before = contents(folder)
+    code, said = finish(start(COMPARE, folder))
+    assert code == 2 and contents(folder) == before
+    for name, (_, message) in FILES.items():
+        assert f"{name}.ipynb: {message}" in said
+    assert "Traceback" not in said
+
+
+# A disk is full for a process that may not write another byte: the write
+# fails half way, as on a full disk, whoever runs the tests.
+
+
+def test_full_disk_leaves_the_notebook(folder):
+    write(folder / "long.ipynb", "'word ' * 999")
+    before = contents(folder)
+    code, said = finish(
+        start(OUTPUTS, folder / "long.ipynb", first=LIMIT.format(4000))
+    )
+    assert code == 1 and contents(folder) == before
+    assert "long.ipynb: File too large. Once that is mended, run: make" in said
+    assert "Traceback" not in said
+
+
+def test_full_disk_that_lets_no_kernel_start_is_said(folder):
+    write(folder / "sound.ipynb")
+    before = contents(folder)
+    for module, expected in [
+        (OUTPUTS, "File too large. Once that is mended, run: make"),
+        (COMPARE, "its kernel does not start: [Errno 27] File too large"),
+    ]:
+        process = start(
+            module, folder / "sound.ipynb", first=LIMIT.format(100)
+        )
+        code, said = finish(process)
+        assert code == 1 and contents(folder) == before
+        assert f"sound.ipynb: {expected}" in said
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("module", "codes", "expected"),
+    [
+        (OUTPUTS, (130, 130), "Interrupted. To go on: make outputs NB="),
+        (COMPARE, (2, -signal.SIGTERM), ""),  # pytest's own ways
+    ],
+    ids=["outputs", "comparison"],
+)
+def test_interrupt_ends_the_run(folder, module, codes, expected, sent):
+    paths = [write(folder / f"{name}.ipynb", SLEEP) for name in "ab"]
+    before = contents(folder)
+    process = start(module, *paths)
+    wait_for((folder.parent / "running").exists)
+    assert kernels(folder)
+    process.send_signal(sent)
+    code, said = finish(process)
+    assert code == codes[sent == signal.SIGTERM] and expected in said
+    assert contents(folder) == before
+    assert "Traceback" not in said
+
+
+def test_interrupt_while_writing_leaves_the_file(folder, capsys, monkeypatch):
+    path = write(folder / "sound.ipynb")
+    before = contents(folder)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(outputs, "execute", lambda old: old)
+    monkeypatch.setattr(outputs.os, "replace", interrupted)
+    assert outputs.main([path]) == 130
+    assert contents(folder) == before
+    assert "sound.ipynb was left as it was" in capsys.readouterr().err
+
+
+def test_second_of_two_runs_keeps_what_the_first_has_stored(folder):
+    source = (  # a kernel's parent is the run that started it
+        "import os, pathlib, time\n"
+        "run = pathlib.Path('..', str(os.getppid()))\n"
+        "run.with_suffix('.started').touch()\n"
+        "while not run.with_suffix('.goes_on').exists():\n"
+        "    time.sleep(0.05)"
+    )
+    path = write(folder / "shared.ipynb", source)
+    runs = [start(OUTPUTS, path) for _ in range(2)]
+    marks = [folder.parent / str(run.pid) for run in runs]
+    for mark in marks:
+        wait_for(mark.with_suffix(".started").exists)
+    marks[0].with_suffix(".goes_on").touch()
+    code, said = finish(runs[0])
+    assert (code, said) == (0, f"{path}: stored\n")
+    stored = contents(folder)
+    marks[1].with_suffix(".goes_on").touch()
+    code, said = finish(runs[1])
+    assert code == 1 and contents(folder) == stored
+    assert "shared.ipynb: was changed while it ran" in said
+    assert "Run again: make outputs NB=" in said
+
+
+# Notebooks that other programs have saved
+
+
+def saved_by_colab():
+    """Return a notebook with what Colab adds to it."""
+    data = {
+        "text/plain": ["2"],
+        "application/vnd.google.colaboratory.intrinsic+json": {"type": "int"},
+    }
+    cell = {
+        "cell_type": "code",
+        "source": ["1 + 1"],
+        "metadata": {
+            "id": "Hx3k",
+            "outputId": "1f0c",
+            "colab": {"base_uri": "https://localhost:8080/"},
+            "executionInfo": {"status": "ok", "elapsed": 7},
+        },
+        "execution_count": 3,
+        "outputs": [
+            {
+                "output_type": "execute_result",
+                "data": data,
+                "metadata": {},
+                "execution_count": 3,
+            }
+        ],
+    }
+    metadata = {
+        "colab": {"provenance": [], "gpuType": "T4"},
+        "accelerator": "GPU",
+        "kernelspec": {"name": "python3", "display_name": "Python 3"},
+        "language_info": {"name": "python"},
+        "widgets": {"application/vnd.jupyter.widget-state+json": {"1f": {}}},
+    }
+    return {
+        "nbformat": 4,
+        "nbformat_minor": 0,
+        "metadata": metadata,
+        "cells": [cell],
+    }
+
+
+def of_version_3():
+    """Return a notebook as IPython 2 saved it."""
+    cell = {
+        "cell_type": "code",
+        "input": ["1 + 1"],
+        "language": "python",
+        "collapsed": False,
+        "metadata": {},
+        "prompt_number": 1,
+        "outputs": [
+            {
+                "output_type": "pyout",
+                "text": ["2"],
+                "metadata": {},
+                "prompt_number": 1,
+            }
+        ],
+    }
+    worksheet = {"cells": [cell], "metadata": {}}
+    return {
+        "nbformat": 3,
+        "nbformat_minor": 0,
+        "metadata": {"name": ""},
+        "worksheets": [worksheet],
+    }
+
+
+def without_cell_ids():
+    """Return a notebook of the newest format, but for what it demands."""
+    cell = {
+        "cell_type": "code",
+        "source": "1 + 1",
+        "metadata": {},
+        "execution_count": None,
+        "outputs": [],
+    }
+    return {
+        "nbformat": 4,
+        "nbformat_minor": 5,
+        "metadata": {},
+        "cells": [cell],
+    }
+
+
+@pytest.mark.filterwarnings("ignore:Cell is missing an id field")
+@pytest.mark.parametrize(
+    "saved", [saved_by_colab, of_version_3, without_cell_ids]
+)
+def test_foreign_notebook_is_rejected_until_recorded(
+    folder, monkeypatch, saved
+):
+    def found():
+        notebook = Notebook.read(path)
+        return [m for check in STORED for m in check(notebook)]
+
+    monkeypatch.setenv("PYTEST_CURRENT_TEST", "recording")
+    path = folder / "foreign.ipynb"
+    path.write_text(json.dumps(saved()))
+    messages = found()
+    assert messages and all("make outputs NB=" in m for m in messages)
+    assert outputs.main([path]) == 0
+    assert found() == []
+    assert [cell.outputs[0].data for cell in Notebook.read(path).code] == [
+        {"text/plain": "2"}
+    ]
+    stored = contents(folder)
+    assert outputs.main([path]) == 0 and contents(folder) == stored

@@ -1,0 +1,230 @@
+"""The comparison sees what an eye sees in a figure, and no other font.
+
+Nor another release of matplotlib: `drawn_elsewhere/` holds the figures below
+as 3.10.9 drew them, by `python -m tests.test_figures` from the top level, with
+that release, pytest and nbformat installed.
+"""
+
+import base64
+import io
+from functools import cache
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+
+from tools.net.compare import (
+    FIGURE_TOLERANCE,
+    figure_difference,
+    figure_distance,
+)
+from tools.net.figures import install
+from tools.notebooks import Notebook, paths
+
+DRAWN_ELSEWHERE = Path(__file__).parent / "drawn_elsewhere"
+ANOTHER_FONT = "STIXGeneral"  # comes with matplotlib
+
+
+def curves(
+    wave=np.sin,
+    lift=0.0,
+    style="--",
+    color="#2b4c7e",
+    legend="wave",
+    label="position $p$",
+    markers=10,
+    marker="o",
+    noise=0.0,
+):
+    """Return a figure of several curves, as in the chapters."""
+    figure = Figure(figsize=(7, 2.8))
+    axes = figure.subplots()
+    jitter = 1 + noise * np.random.default_rng(1).standard_normal(400)
+    x = np.linspace(0, 20, 400) * jitter
+    for turn in (1, 2, 3):
+        axes.plot(x, np.cos(turn * x / 4) * jitter, "0.6", linewidth=0.5)
+    axes.plot(x, wave(x) * jitter + lift, style, color=color, label=legend)
+    dots = x[::40][:markers]
+    axes.plot(dots, np.cos(dots), marker, color="black", label="dots")
+    axes.axvline(6.3 * (1 + noise), color="grey", linewidth=0.4)
+    axes.set_xlabel(label)
+    axes.legend()
+    figure.tight_layout()
+    return figure
+
+
+def heatmaps(
+    cell=0.0,
+    digit="0.30",
+    cmap="cividis",
+    words=("the", "cat", "sat"),
+    order=(0, 1),
+    ink="white",
+    noise=0.0,
+):
+    """Return two heat maps with numbers in their cells and one colour bar."""
+    figure = Figure(figsize=(6, 2.8), layout="constrained")
+    panels = figure.subplots(1, 2)
+    tables = np.arange(18).reshape(2, 3, 3) % 10 / 10 * (1 + noise)
+    tables[1, 2, 2] += cell
+    for axes, number in zip(panels, order, strict=True):
+        image = axes.imshow(tables[number], cmap=cmap, vmin=0, vmax=1)
+        for (row, column), value in np.ndenumerate(tables[number].round(1)):
+            text = f"{value:.2f}" if value != 0.3 else digit
+            axes.text(column, row, text, color=ink, ha="center")
+        axes.set_xticks(range(3), words, rotation=45)
+    figure.colorbar(image, ax=panels).set_label("weight")
+    return figure
+
+
+def printed(figure):
+    """Print a figure as a notebook does; return the PNG in base64."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", bbox_inches="tight")
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def png(figure):
+    """Print a figure as the kernels that record and compare do."""
+    install(figure)
+    return printed(figure)
+
+
+@cache
+def drawn(draw, font="DejaVu Sans"):
+    """Return the PNG of a figure as it is drawn without a change."""
+    with matplotlib.rc_context({"font.family": font}):
+        return png(draw())
+
+
+def without_contents(encoded, **kept):
+    """Return a PNG with the same pixels that does not say what it shows."""
+    buffer = io.BytesIO()
+    info = PngInfo()
+    for name, text in kept.items():
+        info.add_text(name, text)
+    Image.open(io.BytesIO(base64.b64decode(encoded))).save(
+        buffer, "PNG", pnginfo=info
+    )
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+DRAWN = [curves, heatmaps]
+SEEN = [
+    (curves, {"wave": np.cos}),
+    (curves, {"lift": 0.02}),
+    (curves, {"style": "-."}),
+    (curves, {"color": "#2b4c8e"}),
+    (curves, {"legend": "waves"}),
+    (curves, {"label": "position $q$"}),
+    (curves, {"markers": 9}),
+    (curves, {"marker": "s"}),
+    (heatmaps, {"cell": 0.03}),
+    (heatmaps, {"digit": "0.80"}),
+    (heatmaps, {"cmap": "viridis"}),
+    (heatmaps, {"words": ("the", "cat", "sits")}),
+    (heatmaps, {"order": (1, 0)}),
+]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def as_in_the_kernels():
+    """Draw with the settings of the kernels that record and compare."""
+    settings = Path(__file__).with_name("matplotlibrc")
+    with matplotlib.rc_context(fname=settings):
+        yield
+
+
+@pytest.mark.parametrize("draw", DRAWN)
+def test_same_figure_agrees(draw):
+    again = png(draw())
+    assert figure_distance(drawn(draw), again) == 0
+    assert figure_difference(drawn(draw), again) == ""
+
+
+@pytest.mark.parametrize("draw", DRAWN)
+def test_same_figure_in_another_font_agrees(draw):
+    computed = drawn(draw, ANOTHER_FONT)
+    assert figure_distance(drawn(draw), computed) > FIGURE_TOLERANCE
+    assert figure_difference(drawn(draw), computed) == ""
+
+
+@pytest.mark.parametrize("draw", DRAWN)
+def test_same_figure_by_another_matplotlib_agrees(draw):
+    file = DRAWN_ELSEWHERE / f"{draw.__name__}.png"
+    painter = Image.open(file).info["Painter"]
+    if painter.startswith(f"matplotlib {matplotlib.__version__},"):
+        pytest.skip("this is the matplotlib that drew them")
+    stored = base64.b64encode(file.read_bytes()).decode()
+    assert figure_distance(stored, drawn(draw)) > FIGURE_TOLERANCE
+    assert figure_difference(stored, drawn(draw)) == ""
+
+
+@pytest.mark.parametrize("draw", DRAWN)
+def test_figure_of_numbers_rounded_otherwise_agrees(draw):
+    computed = png(draw(noise=1e-6))
+    assert figure_difference(drawn(draw), computed) == ""
+
+
+@pytest.mark.parametrize(("draw", "change"), SEEN)
+def test_figure_that_an_eye_tells_apart_is_rejected(draw, change):
+    changed = png(draw(**change))
+    assert figure_difference(drawn(draw), changed)
+    # In another font only the contents tell, in the same the pixels do, too.
+    assert figure_difference(drawn(draw, ANOTHER_FONT), changed)
+    plain = map(without_contents, (drawn(draw), changed))
+    assert figure_distance(*plain) > 2 * FIGURE_TOLERANCE
+
+
+def test_colour_of_a_text_is_seen_in_the_pixels():
+    changed = png(heatmaps(ink="black"))
+    assert "differs by" in figure_difference(drawn(heatmaps), changed)
+
+
+def test_changed_text_is_named():
+    changed = png(heatmaps(digit="0.80"))
+    assert figure_difference(drawn(heatmaps), changed) == (
+        "The figure says '0.80' where '0.30' is stored."
+    )
+
+
+def test_pixels_altered_under_the_same_contents_are_rejected():
+    info = Image.open(io.BytesIO(base64.b64decode(drawn(curves)))).info
+    contents = {name: info[name] for name in ("Texts", "Drawing", "Painter")}
+    altered = without_contents(png(curves(lift=0.02)), **contents)
+    assert "differs by" in figure_difference(altered, drawn(curves))
+
+
+def test_figure_stored_without_its_contents_is_rejected():
+    stored = without_contents(drawn(curves))
+    difference = figure_difference(stored, drawn(curves))
+    assert "another way than `make outputs`" in difference
+
+
+@pytest.mark.parametrize("draw", DRAWN)
+def test_figure_looks_the_same_with_and_without_its_contents(draw):
+    plain, figure = draw(), draw()
+    install(figure)
+    for _ in range(2):
+        assert figure_distance(printed(plain), printed(figure)) == 0
+
+
+@pytest.mark.parametrize("path", paths(), ids=lambda path: path.stem)
+def test_figures_of_the_book_say_what_they_show(path):
+    for cell in Notebook.read(path).code:
+        for output in cell.outputs:
+            if encoded := output.get("data", {}).get("image/png"):
+                file = io.BytesIO(base64.b64decode(encoded))
+                assert "Drawing" in Image.open(file).info
+
+
+if __name__ == "__main__":
+    with matplotlib.rc_context(fname=Path(__file__).with_name("matplotlibrc")):
+        for draw in DRAWN:
+            file = DRAWN_ELSEWHERE / f"{draw.__name__}.png"
+            file.write_bytes(base64.b64decode(png(draw())))
+    print(f"Drawn by matplotlib {matplotlib.__version__}.")

@@ -1,0 +1,876 @@
+"""Show for each fault that a notebook with it is rejected, and how.
+
+Every test takes a small notebook that passes, puts one fault into it, and
+asks that the message names the place and says what to do.
+"""
+
+import base64
+import io
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+
+import nbformat
+import pytest
+from nbformat.v4 import (
+    new_code_cell,
+    new_markdown_cell,
+    new_notebook,
+    new_output,
+)
+
+from tools.commands import outputs
+from tools.net import compare, rules, shapes
+from tools.net.prose import check_prose
+from tools.net.rules import RULES, stored
+from tools.net.rules.book import (
+    files_not_built,
+    one_name_one_body,
+    shapes_said_once,
+)
+from tools.net.run import run
+from tools.notebooks import FOLDED, METADATA, Notebook, NotebookError
+from tools.settings import BOOK, ROOT, colab_link, slug
+
+ALT = {"mystnb": {"image": {"alt": "A line that rises from left to right."}}}
+PNG = (  # one white pixel
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mP8/x8AAwMCAO+i"
+    "p1sAAAAASUVORK5CYII="
+)
+
+
+def code(source, *results, **metadata):
+    """Return an executed code cell; the count is set by `small_notebook`."""
+    return new_code_cell(source, outputs=list(results), metadata=metadata)
+
+
+def value(text):
+    return new_output("execute_result", {"text/plain": text})
+
+
+def figure(png=PNG):
+    words = "<IPython.core.display.Image object>"
+    data = {"image/png": png, "text/plain": words}
+    return new_output("display_data", data)
+
+
+def small_notebook(path):
+    """Return a chapter of a few cells that passes every check."""
+    link = colab_link(path)
+    texts = iter(
+        [
+            f"# Small\n\nWhat is missing?\n\n[Open in Colab]({link})",
+            "## What you will be able to do\n\nRead.",
+            "## Notation\n\nSee the [setup](#setup).\n\n"
+            "| letter in shapes | size here |\n|---|---|\n"
+            "| T | 3<!--= 1 + 2 --> |\n| S | 4<!--= 2 + 2 --> |",
+            "## Setup\n\nOne import.",
+            "A list of **numbers**.",
+            "Twice as much.",
+            "It has 3<!--= len(x) --> numbers.",
+            "## Against the libraries\n\nThe same.",
+            "## Wrong on purpose\n\nA picture.",
+            "## Summary\n\nDone.",
+            "## Exercises\n\n### Exercise 1: more (easy, 5 minutes)\n\n"
+            "<details><summary>Hint</summary>Read.</details>",
+            "## Further reading\n\n- [Setup](#setup), to begin again.",
+        ]
+    )
+    words = lambda: new_markdown_cell(next(texts))  # noqa: E731
+    cells = [
+        *(words(), words(), words(), words()),
+        code("import math"),
+        words(),
+        code("x = [1, 2, 3]  # (T,)\nx", value("[1, 2, 3]")),
+        words(),
+        code(
+            'def twice(x):\n    """Twice."""\n    return 2 * x',
+            tags=["pytorch"],
+        ),
+        code(
+            'def twice_tf(x):\n    """Twice."""\n    return x + x',
+            tags=["tensorflow"],
+        ),
+        *(words(), words()),
+        code(
+            "assert twice(x) == twice_tf(x)\nround(math.pi, 4)",
+            value("3.1416"),
+        ),
+        words(),
+        code("x", value("[1, 2, 3]"), figure(), **ALT),
+        *(words(), words()),
+        code("# @title Solution\ny = 4  # ()", **FOLDED),
+        words(),
+    ]
+    for number, cell in enumerate(cells):
+        cell.id = f"cell-{number}"
+    node = new_notebook(cells=cells, metadata=METADATA)
+    node.nbformat_minor = 5
+    notebook = Notebook(path, node)
+    for number, cell in enumerate(notebook.code, 1):
+        cell.execution_count = number
+        for output in cell.outputs:
+            if output.output_type == "execute_result":
+                output.execution_count = number
+    return notebook
+
+
+@pytest.fixture
+def notebook(tmp_path):
+    notebook = small_notebook(tmp_path / "small.ipynb")
+    nbformat.write(notebook.node, notebook.path)
+    return notebook
+
+
+def messages(notebook):
+    return [m for check in RULES for m in check(notebook)]
+
+
+def test_the_small_notebook_passes(notebook):
+    assert messages(notebook) == []
+    assert run(notebook)[1] == []
+
+
+def fault(*expected):
+    """Register a function that puts a fault into the small notebook."""
+
+    def register(function):
+        FAULTS.append(pytest.param(function, expected, id=function.__name__))
+        return function
+
+    return register
+
+
+FAULTS = []
+
+
+@fault("small.ipynb [2]", "edited and not executed", "make outputs NB=")
+def edited_and_not_executed(notebook):
+    notebook.code[1].execution_count = 9
+
+
+@fault("small.ipynb [2]", "its outputs were cleared", "make outputs NB=")
+def outputs_cleared(notebook):
+    notebook.code[1].update(outputs=[], execution_count=None)
+
+
+@fault("small.ipynb [2]", "stderr", "make outputs NB=")
+def stderr_stored(notebook):
+    noise = new_output("stream", name="stderr", text="warning")
+    notebook.code[1].outputs.append(noise)
+
+
+@fault("small.ipynb [2]", "stores an error", "make outputs NB=")
+def error_stored(notebook):
+    error = new_output("error", ename="NameError", evalue="", traceback=[])
+    notebook.code[1].outputs.append(error)
+
+
+@fault("small.ipynb [2]", "at 0x7f3a5c", "no other run prints")
+def address_printed(notebook):
+    notebook.code[1].outputs = [value("<object at 0x7f3a5c>")]
+
+
+@fault("small.ipynb [2]", "over 12 lines")
+def output_too_long(notebook):
+    notebook.code[1].outputs = [value("1\n" * 13)]
+
+
+@fault("small.ipynb [2]", "-0.", "add 0.0")
+def negative_zero(notebook):
+    notebook.code[1].outputs = [value("[1., -0.]")]
+
+
+@fault("small.ipynb [2]", "2916.3963", "round", "make outputs NB=")
+def digits_that_are_not_compared(notebook):
+    notebook.code[1].outputs = [value("[0.0123, 2916.3963]")]
+
+
+@fault("small.ipynb [2]", "image/svg+xml", "PNG")
+def figure_of_another_kind(notebook):
+    svg = new_output("display_data", {"image/svg+xml": "<svg/>"})
+    notebook.code[1].outputs.append(svg)
+
+
+def html(text):
+    return new_output("display_data", {"text/html": text})
+
+
+for name, text in {
+    "script": "<script src='https://example.org/a.js'></script>",
+    "unquoted_script": "<script defer src=//example.org/a.js></script>",
+    "style": '<link rel="stylesheet" href="http://example.org/a.css">',
+    "import_of_style": "<style>@import '//example.org/a.css';</style>",
+    "background": "<p style='background: url(//example.org/a.png)'></p>",
+    "module": "<script>import('https://example.org/a.js')</script>",
+    "request": '<script>fetch("https://example.org/a")</script>',
+    "socket": "<script>new WebSocket('wss://example.org')</script>",
+}.items():
+    FAULTS.append(
+        pytest.param(
+            lambda notebook, text=text: notebook.code[1].outputs.append(
+                html(text)
+            ),
+            ("small.ipynb [2]", "another host"),
+            id=f"{name}_from_elsewhere",
+        )
+    )
+
+
+@fault("cell 2", "another host")
+def picture_from_elsewhere(notebook):
+    put(notebook, "![A cat](https://example.org/cat.png)")
+
+
+@fault("cell 2", "another host")
+def frame_from_elsewhere(notebook):
+    put(notebook, '<iframe title="a" src="https://example.org"></iframe>')
+
+
+def test_script_and_links_of_a_notebook_s_own_pass(notebook):
+    drawing = "createElementNS('http://www.w3.org/2000/svg', 'g')"
+    script = f"<script>{drawing}; // then 4 // 2\nx = 1</script>"
+    notebook.code[1].outputs.append(html(script))
+    put(
+        notebook, "See [NIST](https://dlmf.nist.gov/6), <https://example.org>."
+    )
+    outputs.write(notebook)
+    assert messages(notebook) == []
+
+
+@fault("small.ipynb [2]", "outputId", "make outputs NB=")
+def metadata_of_colab(notebook):
+    notebook.code[1].metadata["outputId"] = "1"
+
+
+@fault("small.ipynb [2]", "raises-exception")
+def cell_allowed_to_fail(notebook):
+    notebook.code[1].metadata["tags"] = ["raises-exception"]
+
+
+@fault("small.ipynb", "metadata", "make outputs NB=")
+def kernel_of_another_name(notebook):
+    notebook.node.metadata = {"kernelspec": {"name": "conda-env"}}
+
+
+@fault("small.ipynb [6]", "no alt text", "mystnb")
+def figure_without_alt_text(notebook):
+    del notebook.code[5].metadata["mystnb"]
+
+
+@fault("small.ipynb [6]", "no alt text", "20 characters")
+def alt_text_that_says_nothing(notebook):
+    alt = {"alt": "Figure 1"}
+    notebook.code[5].metadata["mystnb"] = {"image": alt}
+
+
+@fault("small.ipynb [6]", "no alt text", "whole sentences")
+def alt_text_cut_short(notebook):
+    alt = {"alt": "A line that rises from left"}
+    notebook.code[5].metadata["mystnb"] = {"image": alt}
+
+
+@fault("small.ipynb [6]", "does not name ['step', 'height']", "metadata")
+def alt_text_without_the_labels(notebook):
+    notebook.code[
+        5
+    ].source = 'axes.set_xlabel("step $k$")\naxes.plot(x, label=f"height {x}")'
+
+
+@fault("small.ipynb [6]", "does not name ['two panels']", "metadata")
+def alt_text_without_the_panels(notebook):
+    notebook.code[5].source = "fig, axes = plt.subplots(1, 2)"
+
+
+@fault("small.ipynb [6]", "number 3", "<!--= expression -->")
+def alt_text_with_a_number_that_nothing_computes(notebook):
+    alt = {"alt": "A line through 3 points."}
+    notebook.code[5].metadata["mystnb"] = {"image": alt}
+
+
+@fault("small.ipynb [6]", "has alt text and no figure", "make outputs NB=")
+def figure_cleared(notebook):
+    notebook.code[5].outputs = []
+
+
+@fault("small.ipynb [2]", "its alt text is that of")
+def alt_text_twice(notebook):
+    notebook.code[1].outputs.append(figure())
+    notebook.code[1].metadata.update(ALT)
+
+
+@fault("small.ipynb", "6 figures")
+def figures_too_many(notebook):
+    notebook.code[5].outputs += 5 * [figure()]
+
+
+@fault("small.ipynb [6]", "title inside the plot")
+def title_inside_the_plot(notebook):
+    notebook.code[5].source = 'axes.set_title("Curve")'
+
+
+@fault("small.ipynb [6]", "'Position'", "lower case")
+def axis_label_with_a_capital(notebook):
+    notebook.code[5].source = 'axes.set_xlabel("Position")'
+
+
+def put(notebook, text):
+    """Add a line to the chapter's second text cell."""
+    notebook.markdown[1].source += f"\n\n{text}"
+
+
+for name, text in {
+    "colon_fence": ":::{note}\nRead.\n:::",
+    "directive": "```{note}\nRead.\n```",
+    "role": "See {ref}`there`.",
+    "target_label": "(there)=",
+    "labelled_equation": "$$x$$ (there)",
+    "substitution": "It is {{ x }}.",
+    "footnote": "So it is [^a].",
+    "link_without_text": "See [](small.ipynb).",
+    "align_outside_maths": "\\begin{align}x\\end{align}",
+    "myst_comment": "% hidden",
+}.items():
+    FAULTS.append(
+        pytest.param(
+            lambda notebook, text=text: put(notebook, text),
+            ("cell 2", "show raw"),
+            id=f"shows_raw_{name}",
+        )
+    )
+
+
+@fault("cell 2", "attention.ipynb", "does not exist")
+def link_to_no_chapter(notebook):
+    put(notebook, "See [attention](attention.ipynb).")
+
+
+@fault("cell 2", "#heads", "no heading")
+def link_to_no_heading(notebook):
+    put(notebook, "See [heads](#heads).")
+
+
+@fault("cell 2", "https://arxiv.org/abs/1706.03763", "List it", "correct")
+def link_that_the_bibliography_lacks(notebook):
+    put(notebook, "See [the paper](https://arxiv.org/abs/1706.03763).")
+
+
+@fault("cell 1", "make repository SLUG=")
+def colab_link_to_another_repository(notebook):
+    cell = notebook.markdown[0]
+    cell.source = cell.source.replace(slug(), "somebody/else")
+
+
+@fault("cell 2", "number 16", "<!--= expression -->")
+def number_that_nothing_computes(notebook):
+    put(notebook, "It has 16 rows.")
+
+
+@fault("cell 2", "one sentence per line")
+def two_sentences_on_a_line(notebook):
+    put(notebook, "It is here. There it is not.")
+
+
+@fault("cell 2", "'simply'")
+def empty_word(notebook):
+    put(notebook, "You simply add.")
+
+
+@fault("small.ipynb", "lacks the sections ['Summary']")
+def section_missing(notebook):
+    for cell in notebook.markdown:
+        cell.source = cell.source.replace("## Summary", "## Sums")
+
+
+@fault("small.ipynb", "should stand as")
+def sections_in_another_order(notebook):
+    for cell in notebook.markdown:
+        cell.source = (
+            cell.source.replace("## Setup", "## X")
+            .replace("## Summary", "## Setup")
+            .replace("## X", "## Summary")
+        )
+
+
+@fault("cell 1", "at most 80")
+def question_too_long(notebook):
+    notebook.markdown[0].source += "\n" + 81 * "word "
+
+
+@fault("small.ipynb", "not one title")
+def two_titles(notebook):
+    put(notebook, "# Another")
+
+
+@fault("small.ipynb", "below the third level")
+def heading_too_deep(notebook):
+    put(notebook, "#### Deep")
+
+
+@fault("cell 2", "title case")
+def heading_in_title_case(notebook):
+    put(notebook, "## The Gradient Of Both Ways")
+
+
+@fault("small.ipynb", "links to read on")
+def reading_too_long(notebook):
+    notebook.cells[-1].source += 5 * "\n- [Setup](#setup)."
+
+
+@fault("'numbers' is bold a second time")
+def term_bold_twice(notebook):
+    notebook.markdown[5].source += "\n**numbers**"
+
+
+@fault("small.ipynb [2]", "is not Python")
+def magic(notebook):
+    notebook.code[1].source = "!ls"
+
+
+@fault("small.ipynb [2]", "26 lines", "Split the function")
+def cell_too_long(notebook):
+    notebook.code[1].source = "\n".join(26 * ["x"])
+
+
+@fault("small.ipynb [2]", "76 lines", "at most 75")
+def interactive_cell_too_long(notebook):
+    notebook.code[1].source = "# @title Interactive: it" + 75 * "\nx"
+
+
+@fault("small.ipynb [2]", "no words stand before")
+def no_words_before_a_cell(notebook):
+    del notebook.cells[5]
+
+
+@fault("small.ipynb [2]", "never both")
+def definition_and_show(notebook):
+    notebook.code[1].source = 'def f(x):\n    """F."""\n\n\nf(1)'
+
+
+@fault("small.ipynb [3]", "has to follow at once")
+def twin_missing(notebook):
+    notebook.cells.remove(notebook.code[3])
+    del notebook.code
+
+
+@fault("small.ipynb [4]", "has to stand right before it")
+def twin_alone(notebook):
+    notebook.code[2].metadata["tags"] = []
+
+
+@fault("small.ipynb [4]", "to be called twice_tf")
+def twin_of_another_name(notebook):
+    cell = notebook.code[3]
+    cell.source = cell.source.replace("twice_tf", "double")
+
+
+@fault("small.ipynb [4]", "different docstrings")
+def twin_of_another_docstring(notebook):
+    cell = notebook.code[3]
+    cell.source = cell.source.replace("Twice", "Double")
+
+
+@fault("small.ipynb [3]", "TensorFlow in a pytorch cell")
+def framework_in_the_wrong_tab(notebook):
+    notebook.code[2].source += "\n    tf.shape(x)"
+
+
+@fault("small.ipynb", "PyTorch and TensorFlow give the same")
+def frameworks_never_compared(notebook):
+    notebook.code[4].source = "math.pi"
+
+
+@fault("small.ipynb [2]", "print outside a loop")
+def print_outside_a_loop(notebook):
+    notebook.code[1].source = "print(x)"
+
+
+@fault("small.ipynb [2]", "star import")
+def star_import(notebook):
+    notebook.code[1].source = "from math import *"
+
+
+@fault("small.ipynb [2]", "silences warnings")
+def warnings_silenced(notebook):
+    notebook.code[1].source = "warnings.simplefilter('ignore')"
+
+
+@fault("small.ipynb [2]", "switches the comparison off")
+def comparison_switched_off(notebook):
+    notebook.code[1].source = "# NBVAL_IGNORE_OUTPUT\nx"
+
+
+@fault("small.ipynb [2]", "without a seed")
+def draw_without_a_seed(notebook):
+    notebook.code[1].source = "x = torch.rand(3)  # (T,)"
+
+
+@fault("small.ipynb [3]", "twice has no docstring")
+def docstring_missing(notebook):
+    notebook.code[2].source = "def twice(x):\n    return x"
+
+
+@fault("small.ipynb [3]", "reads the global factor")
+def global_read(notebook):
+    notebook.code[2].source += "\n    return factor * x"
+
+
+@fault("small.ipynb [2]", "cannot be read as a shape")
+def shape_comment_unreadable(notebook):
+    notebook.code[1].source = "x = [1, 2, 3]  # (T, three)(\nx"
+
+
+@fault("small.ipynb [2]", "'Q'", "notation.md")
+def shape_letter_unknown(notebook):
+    notebook.code[1].source = "x = [1, 2, 3]  # (Q,)\nx"
+
+
+@fault("small.ipynb [2]", "stands on no assignment")
+def shape_comment_on_no_statement(notebook):
+    notebook.code[1].source = "for e in x:  # (T,)\n    e"
+
+
+@fault("small.ipynb [2]", "['V']", "table of the Notation section")
+def shape_letter_not_in_the_notation(notebook):
+    notebook.code[1].source = "x = [1, 2, 3]  # (V,)\nx"
+
+
+@fault(
+    "small.ipynb [4]", "['(S)'] of return", "['(T)']", "Correct the comment"
+)
+def twin_of_another_shape(notebook):
+    notebook.code[2].source += "  # (T,)"
+    notebook.code[3].source += "  # (S,)"
+
+
+@fault("small.ipynb [2]", "calls reshape", "# (B, T, D)")
+def reshape_without_its_shape(notebook):
+    notebook.code[1].source = "y = x.reshape(3)"
+
+
+@fault("cell 17", "is headed as in")
+def exercise_heading(notebook):
+    cell = notebook.markdown[10]
+    cell.source = cell.source.replace("(easy, 5 minutes)", "")
+
+
+@fault("cell 17", "no hint")
+def exercise_without_a_hint(notebook):
+    cell = notebook.markdown[10]
+    cell.source = cell.source.split("<details>")[0]
+
+
+@fault("cell 17", "no solution")
+def exercise_without_a_solution(notebook):
+    notebook.code[6].source = "y = 4  # ()"
+
+
+@fault("small.ipynb [7]", "folds in some places only")
+def solution_not_folded_in_colab(notebook):
+    del notebook.code[6].metadata["cellView"]
+
+
+@pytest.mark.parametrize(("damage", "expected"), FAULTS)
+def test_fault_is_rejected(notebook, damage, expected):
+    damage(notebook)
+    found = messages(notebook)
+    assert any(all(e in m for e in expected) for m in found), found
+
+
+def test_every_check_has_a_fault_that_it_finds(tmp_path):
+    silent = {check.__name__ for check in RULES}
+    for fault in FAULTS:
+        notebook = small_notebook(tmp_path / "small.ipynb")
+        fault.values[0](notebook)
+        silent -= {c.__name__ for c in RULES if list(c(notebook))}
+    # The next test shows this one, which needs a file.
+    assert silent == {"file_is_as_written"}
+
+
+def test_file_laid_out_by_another_program_is_rejected(notebook):
+    notebook.path.write_text(json.dumps(notebook.node))
+    (message,) = stored.file_is_as_written(notebook)
+    assert "laid the file out differently" in message
+    assert "make outputs NB=" in message
+
+
+def test_name_with_two_bodies_is_rejected(tmp_path):
+    books = [small_notebook(tmp_path / f"{name}.ipynb") for name in "ab"]
+    assert not list(one_name_one_body(books))
+    books[1].code[2].source = books[1].code[2].source.replace("2 *", "3 *")
+    (message,) = one_name_one_body(books)
+    assert "b.ipynb [3]: twice differs from the one in" in message
+    books[1].code[2].source = books[0].code[2].source + "  # (T,)"
+    assert list(one_name_one_body(books))  # comments belong to it
+    assert "a.ipynb [3]" in message and "name of its own" in message
+
+
+def test_shape_that_no_other_comment_has_is_rejected(notebook, monkeypatch):
+    monkeypatch.setattr(rules.book, "ONCE", {"T", ""})
+    assert not list(shapes_said_once([notebook]))
+    monkeypatch.setattr(rules.book, "ONCE", {"S", ""})
+    slip, needless = shapes_said_once([notebook])
+    assert "small.ipynb [2]: says the shape (T)" in slip
+    assert "Correct the comment" in slip
+    assert "(S) is not said once; remove it" in needless
+
+
+def test_constant_text_with_two_values_is_rejected(tmp_path):
+    books = [small_notebook(tmp_path / f"{name}.ipynb") for name in "ab"]
+    for book in books:
+        book.code[1].source = 'SCRIPT = """draw()"""\nscript = "free"'
+    assert not list(one_name_one_body(books))
+    books[1].code[1].source = 'SCRIPT = """erase()"""\nscript = "other"'
+    (message,) = one_name_one_body(books)
+    assert "b.ipynb [2]: SCRIPT differs from the one in" in message
+
+
+def test_notebook_missing_from_the_contents_is_rejected(notebook):
+    (message,) = files_not_built([notebook])
+    assert "_toc.yml" in message
+
+
+# What only a run shows
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("x = [1, 2]  # (3,)", "gives the shape (2,)"),
+        ("x = [[1, 2]]  # (T,)", "gives the shape (1, 2)"),
+        ("x = [[1, 2], [3, 4], [5, 6]]  # (T, T)", "where T=3"),
+        ("x = [1]  # (T,)\ny = [1, 2]  # (T,)", "where T=1"),
+        ("[[1, 2, 3]]  # (T, T + 1)", "gives the shape (1, 3)"),
+        ("def f():\n    return [1], [2, 3]  # (T,), (T,)\nf()", "where T=1"),
+        ("def f():\n    return [1], 2  # (T,), (T,)\nf()", "the shape ()"),
+        ("a, b = [1], [2, 3]  # (T,), (T,)", "gives the shape (2,)"),
+        ("x = [1]\nx += [2]  # (1,)", "gives the shape (2,)"),
+        ("x = 1  # (..., T)", "gives the shape ()"),
+        ("x = (\n    [1, 2]\n)  # (3,)", "gives the shape (2,)"),
+        # The Notation section says T=3, S=4.
+        ("[[1, 2, 3]] * 4  # (T, S)", "the sizes of S and T"),
+        ("def f(seq_len):\n    return [1]  # (T,)\nf(2)", "where T=2"),
+        (
+            "def f(x, y):\n    'x and y (S,)'\n    return [1]  # (S,)\n"
+            "f([1, 2], [3, 4])",
+            "where S=2",
+        ),
+    ],
+)
+def test_shape_comment_that_lies_is_rejected(notebook, source, expected):
+    notebook.code[1].source = source
+    with pytest.raises(NotebookError) as error:
+        run(notebook)
+    assert "small.ipynb [2]: ShapeError" in str(error.value)
+    assert expected in str(error.value)
+    assert "Correct the comment or the code." in str(error.value)
+
+
+def test_cell_s_own_names_give_sizes(notebook):
+    notebook.code[0].source = "seq_len = 2"
+    notebook.code[1].source = "x = [1, 2, seq_len]  # (T,)"
+    with pytest.raises(NotebookError, match="where T=2"):
+        run(notebook)
+
+
+def test_call_that_is_wrong_on_purpose_gives_no_sizes():
+    body = "    return x  # (T,)\n"
+    wrong = f"def f(x):\n    'x (T, S)'\n{body}f([1])\n"
+    either = f"def g(x):\n    'x (T, S) or (T,)'\n{body}g([1, 2])"
+    source = wrong + either
+    code = compile(shapes.rewrite(source), "cell", "exec")
+    exec(code, shapes.hooks({}, []))
+
+
+def test_names_of_the_sizes_are_those_of_the_notation_page():
+    page = (BOOK / "notation.md").read_text("utf-8")
+    for name, letter in shapes.NAMES.items():
+        assert re.search(rf"(?m)^\| {letter} \|.*`{name}`", page), name
+
+
+def test_shape_that_computes_with_an_unknown_letter_is_rejected():
+    code = compile(shapes.rewrite("x = [1]  # (T + 1,)"), "cell", "exec")
+    with pytest.raises(shapes.ShapeError, match="T has no size yet"):
+        exec(code, shapes.hooks({}, []))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "x = [[1, 2, 3]]  # (B, T): a remark",
+        "x = [[1, 2, 3]]  # (..., T)",
+        "x = [[[1, 2, 3, 4, 5, 6]]]  # (B, T, 2 * 3)",
+        "def f(x):\n    return x  # (T,)\nf([1])\nf([1, 2])",
+        "a, b = [1], [2, 3]  # (T,), (S,)",
+        "x = 1.5  # ()",
+        "def f(x):\n    if x:\n        y = [x]  # (T,)\n    return y\nf(1)",
+    ],
+)
+def test_true_shape_comment_passes(source):
+    code = compile(shapes.rewrite(source), "cell", "exec")
+    exec(code, shapes.hooks({}, []))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It has 4<!--= n -->.", "says 4, but n is 3"),
+        ("It is 0.334<!--= n / 9 -->.", "says 0.334"),
+        ("It is 3<!--= m -->.", "raises NameError"),
+        ("It is 3,001<!--= 1000 * n -->.", "says 3,001"),
+        ("It is −3<!--= n -->.", "says −3"),
+        ("It is 3.1e-3<!--= n / 1000 -->.", "says 3.1e-3"),
+        ("It is 0.3<!--= float('nan') -->.", "says 0.3"),
+        ("It has 3 rows.", "computed by nothing"),
+    ],
+)
+def test_number_in_prose_that_is_wrong_is_rejected(text, expected):
+    (message,) = check_prose(text, {"n": 3})
+    assert expected in message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It has 3<!--= n -->, **3**<!--= n --> and 0.333<!--= n / 9 -->.",
+        "It is 3,000<!--= 1000 * n -->, −3<!--= -n -->.",
+        "It is 3.0e-3<!--= n / 1e3 -->.",
+        "`x[1]`, $2^3$, [section 3.4](#x), GPT-2, float32\n\n```\n16\n```",
+        "1. one\n2. two\n\n### Exercise 3: x (easy, 10 minutes)",
+    ],
+)
+def test_true_number_in_prose_passes(text):
+    assert check_prose(text, {"n": 3}) == []
+
+
+def test_wrong_number_in_an_alt_text_is_found(notebook):
+    alt = {"alt": "A line through 4<!--= len(x) --> points."}
+    notebook.code[5].metadata["mystnb"] = {"image": alt}
+    (message,) = run(notebook).messages
+    assert "small.ipynb [6]: the prose says 4" in message
+
+
+def test_wrong_number_is_found_where_it_stands(notebook):
+    notebook.markdown[6].source = "It has 4<!--= len(x) --> numbers."
+    (message,) = run(notebook)[1]
+    assert (
+        "small.ipynb, cell 11" in message and "correct the number" in message
+    )
+
+
+# The comparison
+
+
+@pytest.mark.parametrize(
+    ("stored", "computed", "agree"),
+    [
+        ("0.30000000000000004", "0.3", True),
+        ("tensor([0.1235, 2.0000])", "tensor([0.1235, 2.0000])", True),
+        ("tensor([0.1235, 2.0000])", "tensor([0.1236, 2.0000])", False),
+        ("464.1590", "464.1591", False),
+        ("8.433e-26", "8.434e-26", False),
+        ("0.0", "1e-300", False),
+        ("1.5 words", "1.5 Words", False),
+        ("7", "8", False),
+        ("12345678901", "12345678902", False),
+        ("1.0 nan", "1.0 inf", False),
+        ("1.5, 2.5", "1.5", False),
+    ],
+)
+def test_decimals_within_a_tolerance_and_the_rest_to_the_letter(
+    stored, computed, agree
+):
+    assert compare.text_agrees(stored, computed) == agree
+
+
+IMAGE = (
+    "from IPython.display import Image, display\n"
+    f"import base64\ndisplay(Image(base64.b64decode('{PNG}')))"
+)
+
+
+def black_pixel():
+    """Return a black pixel as a base64 PNG."""
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    Image.new("RGB", (1, 1)).save(buffer, "png")
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+@pytest.fixture(scope="module")
+def comparison(tmp_path_factory):
+    """Compare one notebook, a cell for each fault, in one kernel."""
+    path = tmp_path_factory.mktemp("nbval") / "faulty.ipynb"
+    stream = new_output("stream", name="stdout", text="a\n")
+    cells = {
+        "same": code("0.1 + 0.2", value("0.3")),
+        "text": code("'a'", value("'b'")),
+        "decimal": code("1.2345", value("1.2346")),
+        "integer": code("7", value("8")),
+        "missing": code("7"),
+        "surplus": code("x = 7", value("7")),
+        "order": code("print('a')\n7", value("7"), stream),
+        "picture": code(IMAGE, figure(black_pixel())),
+        "same picture": code(IMAGE, figure()),
+        "cleared": new_code_cell("7"),
+        "raises": code("1 / 0"),
+        "skipped": code("7", value("8"), tags=["nbval-skip"]),
+        "ignored": code("# NBVAL_IGNORE_OUTPUT\n7", value("8")),
+    }
+    node = new_notebook(cells=list(cells.values()), metadata=METADATA)
+    for number, (name, cell) in enumerate(cells.items(), 1):
+        if name != "cleared":
+            cell.execution_count = number
+    nbformat.write(node, path)
+    result = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "-c", "pyproject.toml"),
+            *("-p", "conftest", "-n0", "-p", "no:cacheprovider"),
+            *("-q", "--color=no", str(path)),
+        ],
+        cwd=ROOT,
+        env={**os.environ, "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+    )
+    failed = re.findall(r"^FAILED .*::Cell (\d+)", result.stdout, re.MULTILINE)
+    names = list(cells)
+    return {names[int(number)] for number in failed}, result.stdout, names
+
+
+def test_comparison_finds_each_changed_output(comparison):
+    failed, text, names = comparison
+    assert failed == set(names) - {"same", "same picture"}, text
+
+
+def test_comparison_names_cell_and_remedy(comparison):
+    failed, text, names = comparison
+    for name in failed:
+        assert f"faulty.ipynb [{names.index(name) + 1}]: the code" in text
+    assert "make outputs NB=" in text
+    assert "not executed, or its outputs were cleared" in text
+    assert "The figure differs by" in text
+
+
+# make outputs
+
+
+def test_outputs_are_stored_once_and_for_all(notebook, capsys, monkeypatch):
+    monkeypatch.setenv("PYTEST_CURRENT_TEST", "recording")
+    notebook.code[1].update(outputs=[], execution_count=None)
+    notebook.code[5].source = IMAGE
+    notebook.code[5].metadata["outputId"] = "1"
+    notebook.node.metadata["colab"] = {}
+    outputs.write(notebook)
+    os.chmod(notebook.path, 0o640)
+    assert outputs.main([str(notebook.path)]) == 0
+    stored = notebook.path.read_bytes()
+    assert messages(Notebook.read(notebook.path)) == []
+    assert stat.S_IMODE(notebook.path.stat().st_mode) == 0o640
+    assert outputs.main([str(notebook.path)]) == 0
+    assert notebook.path.read_bytes() == stored
+    assert "stored" in (out := capsys.readouterr().out) and "unchanged" in out

@@ -1,0 +1,208 @@
+"""Run the commands where things go wrong, in a copy with false Pythons."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from tools.settings import ROOT
+
+PYTHONS = ["python3.11", "python3.12", "python3.13", "python3", "python"]
+TARGETS = [
+    *("help", "site", "serve", "watch", "pdf", "test", "proof", "outputs"),
+    *("chapter", "mutants", "bench", "constraints", "repository", "clean"),
+]
+PINS = ["requirements.txt", "constraints.txt"]
+# A Python that makes a .venv in which anything works, and one of a version.
+SOUND = """case "$1 $2" in
+-c*) echo 3.11;;
+*venv)
+    [ "$3" = --clear ] && rm -rf .venv
+    mkdir -p .venv/bin && cp "$0" .venv/bin/python;;
+esac"""
+OLD = "echo 3.10"
+NO_VENV = "[ $1 = -c ] && echo 3.11"
+NO_NETWORK = """echo 'Retrying: Failed to establish a new connection: [Errno'
+echo 'Traceback (most recent call last):'
+exit 1"""
+
+
+def text(name):
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """Return a copy of what the commands read, in a folder with a space."""
+    folder = tmp_path / "a copy"
+    for name in ("book", "tests", "tools"):
+        shutil.copytree(ROOT / name, folder / name)
+    for name in ("Makefile", "_config.yml", "_toc.yml", *PINS):
+        shutil.copy(ROOT / name, folder)
+    return folder
+
+
+def program(path, script):
+    """Write an executable shell script."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return path
+
+
+def make(folder, *arguments, pythons=None):
+    """Run make with these false Pythons on the path and no true one."""
+    for name in PYTHONS:
+        program(folder / "bin" / name, (pythons or {}).get(name, "exit 127"))
+    return subprocess.run(
+        ["make", "--no-print-directory", *arguments],
+        cwd=folder,
+        # Without what an outer make or the caller's shell has set.
+        env={"PATH": f"{folder}/bin:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+    )
+
+
+def sentence(result):
+    """Return the one line of a failed command, make's own line apart."""
+    assert result.returncode != 0
+    lines = result.stderr.splitlines()
+    assert len(lines) == 2 and lines[1].startswith("make: ***"), lines
+    return lines[0]
+
+
+INSTALL = ".venv/installed"
+
+
+def test_help_lists_every_target(copy):
+    lines = make(copy, pythons={}).stdout.splitlines()
+    assert [line.split()[0] for line in lines] == TARGETS
+
+
+def test_unsuitable_pythons_are_named(copy):
+    said = sentence(make(copy, INSTALL, pythons={"python3": OLD}))
+    assert "3.11, 3.12 or 3.13" in said
+    assert "python3 is 3.10" in said and "make site PYTHON=" in said
+
+
+def test_no_python_at_all_is_said(copy):
+    assert "none was found: install one" in sentence(make(copy, INSTALL))
+
+
+def test_given_python_is_taken_before_those_on_the_path(copy):
+    too_new = program(copy / "bin" / "new", "echo 3.14")
+    result = make(
+        copy, INSTALL, f"PYTHON={too_new}", pythons={"python3": SOUND}
+    )
+    assert "/bin/new is 3.14" in sentence(result)
+
+
+def test_missing_venv_module_is_said(copy):
+    result = make(copy, INSTALL, pythons={"python3.11": NO_VENV})
+    assert "apt install python3-venv" in sentence(result)
+
+
+def test_missing_network_is_said_and_the_log_named(copy):
+    install = program(copy / "bin" / "install", NO_NETWORK)
+    call = (copy, INSTALL, f"INSTALL={install.relative_to(copy)}")
+    said = sentence(make(*call, pythons={"python3": SOUND}))
+    assert "connect to the network" in said and "Traceback" not in said
+    log = copy / "_build/install.log"
+    assert "_build/install.log" in said and "Errno" in log.read_text()
+
+
+def test_other_trouble_shows_the_installers_last_words(copy):
+    install = program(copy / "bin" / "install", "echo no space left; exit 1")
+    call = (copy, INSTALL, f"INSTALL={install.relative_to(copy)}")
+    assert "no space left" in sentence(make(*call, pythons={"python3": SOUND}))
+
+
+def test_half_made_environment_mends_itself_and_a_whole_one_is_kept(copy):
+    # python3.12 is a shim without a Python behind it, as pyenv leaves them.
+    pythons = {"python3.12": "exit 127", "python3": SOUND}
+    remains = program(copy / ".venv/python", "exit 1")
+    assert make(copy, INSTALL, pythons=pythons).returncode == 0
+    assert (copy / INSTALL).exists() and not remains.exists()
+    again = make(copy, INSTALL)  # without any Python, without any network
+    assert "up to date" in again.stdout and again.returncode == 0
+    (copy / ".venv/bin/python").unlink()
+    result = make(copy, INSTALL, pythons=pythons)
+    assert "Installing" in result.stdout and result.returncode == 0
+
+
+def test_changed_requirements_are_installed(copy):
+    assert make(copy, INSTALL, pythons={"python3": SOUND}).returncode == 0
+    os.utime(copy / INSTALL, (0, 0))
+    failed = make(copy, INSTALL, "INSTALL=false")
+    assert failed.returncode != 0 and not (copy / INSTALL).exists()
+    assert (
+        "Installing" in make(copy, INSTALL, pythons={"python": SOUND}).stdout
+    )
+
+
+def repository(copy, slug):
+    """Return the process and what the files hold before and after."""
+    files = [copy / "_config.yml", *copy.glob("book/*.ipynb")]
+    before = [path.read_bytes() for path in files]
+    result = subprocess.run(
+        [sys.executable, "-m", "tools.commands.repository", slug],
+        cwd=copy,
+        capture_output=True,
+        text=True,
+    )
+    return result, before, [path.read_bytes() for path in files]
+
+
+def test_repository_changes_its_address_and_nothing_else(copy):
+    old = yaml.safe_load(text("_config.yml"))["repository"]["url"]
+    old = old.removeprefix("https://github.com/").encode()
+    result, before, after = repository(copy, "some-body/a.book_2")
+    assert result.returncode == 0
+    assert after == [b.replace(old, b"some-body/a.book_2") for b in before]
+    assert all(content.count(b"some-body/a.book_2") == 1 for content in after)
+
+
+@pytest.mark.parametrize(
+    "slug", ["", "owner", "-a/b", "a/b/c", "a/..", "a b/c", "https://x.y/a/b"]
+)
+def test_repository_refuses_what_is_no_address(copy, slug):
+    result, before, after = repository(copy, slug)
+    assert result.returncode == 1 and after == before
+    assert result.stderr.count("\n") == 1
+    assert "run: make repository SLUG=owner/name" in result.stderr
+
+
+def test_requirements_are_pinned_exactly_and_have_a_reason():
+    first, *lines = re.findall(r"^[^#\n].*", text("requirements.txt"), re.M)
+    assert first == "-c constraints.txt"
+    for line in lines:
+        assert re.fullmatch(r"[\w-]+==[\w.]+  # \w.*", line), line
+
+
+def test_constraints_hold_the_requirements_and_no_kind_of_machine():
+    held = set(re.findall(r"^[\w.-]+==.*", text("constraints.txt"), re.M))
+    pins = re.findall(r"^[\w-]+==[\w.]+", text("requirements.txt"), re.M)
+    assert set(pins) <= held, "Run: make constraints"
+    assert not [pin for pin in held if re.search(r"\+|^(nvidia|cuda)", pin)]
+
+
+def test_readme_names_the_commands_and_the_licences():
+    readme = text("README.md")
+    assert readme.index("make site") < readme.index("make test")
+    for target in TARGETS:
+        assert f"make {target}" in readme, target
+    for name in ("README.md", "LICENSE"):
+        assert "MIT" in text(name) and "CC BY 4.0" in text(name), name
+
+
+def test_citation_can_be_read():
+    citation = yaml.safe_load(text("CITATION.cff"))
+    assert citation["cff-version"] == "1.2.0"
+    assert citation["title"] == yaml.safe_load(text("_config.yml"))["title"]
+    assert citation["license"] == ["MIT", "CC-BY-4.0"]
+    assert citation["message"] and citation["authors"]

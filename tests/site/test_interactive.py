@@ -1,0 +1,399 @@
+"""The moving pictures, held to the numbers of their chapters.
+
+Each is put into several states by mouse and by keyboard, with the network
+cut; what it then shows is computed here with the functions of the chapter.
+Each stands without scripts, too, and outside the site, as in Colab.
+"""
+
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from tools.chromium import load_pictures
+from tools.notebooks import Notebook
+from tools.settings import BOOK
+
+# In the process in which the chapters run.
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("frameworks")]
+
+CHAPTERS = {
+    "lookup": "embedding",
+    "waves": "positional_encoding",
+    "clocks": "position_similarity",
+    "attention": "attention",
+    "heads": "multi_head_attention",
+    "masks": "masks",
+}
+# Values by the controls' names; the first state is that of the start.
+SENTENCE = "Life is short, eat dessert first"
+STATES = {
+    "lookup": [{"word": 8}, {"word": 0}, {"word": 11}],
+    "waves": [
+        {"width": 16, "base": 4, "position": 5},
+        {"width": 2, "base": 1, "position": 0},
+        {"width": 32, "base": 4, "position": 31},
+        {"width": 6, "base": 5, "position": 20},
+    ],
+    "clocks": [
+        {"offset": 6, "width": 6},
+        {"offset": 0, "width": 2},
+        {"offset": 44, "width": 64},
+        {"offset": 100, "width": 128},
+    ],
+    "attention": [
+        {"sentence": SENTENCE, "query": 2},
+        {"sentence": SENTENCE, "query": 5},
+        {"sentence": "sweet dessert, is short", "query": 0},
+        {"sentence": "WORLD", "query": 0},
+    ],
+    "heads": [
+        {"step": step, "moves": moves}
+        for moves in ([0, 1], [], [0], [1])
+        for step in (2, 0, 1, 3, 4)
+    ],
+    "masks": [
+        {"words": words, "more": more, "fill": fill}
+        for words, more, fill in [
+            ([0, 1, 2], [], 0),
+            ([0, 1, 2], [0], 0),
+            ([1, 2], [0], 0),
+            ([1, 2], [0], 1),
+            ([1, 2], [0], 2),
+            ([0, 1, 2], [1], 0),
+            ([], [0, 1], 2),
+        ]
+    ],
+}
+
+
+# What a state shows: its sentence, and the text or the path of each part.
+
+
+def lookup(book, word):
+    entries, ids = list(book["vocabulary"]), book["torch"].tensor([word])
+    table = book["torch"].tensor(book["counted"])  # (N, D)
+    assert np.array_equal(table[:, 0], 10 * np.arange(len(entries)))
+    vector = book["embed"](ids, table)[0].tolist()
+    parts = {}
+    for n, one in enumerate(book["one_hot"](ids, len(entries))[0]):
+        parts[f"one-{n}"] = f"{one:.0f}"
+        for c in range(4):
+            parts[f"number-{n}-{c}"] = str(table[n, c].item())
+    product = book["embed_one_hot"](ids, table.float())[0]  # (D,)
+    parts |= {f"product-{c}": f"{x:.0f}" for c, x in enumerate(product)}
+    said = f"“{entries[word]}” has id {word}: a 1 in column {word} of its "
+    said += f"one-hot row. Times the table: {', '.join(map(str, vector))}, "
+    return f"{said}row {word}.", parts
+
+
+def waves(book, width, base, position):
+    said = book["wave_words"](position, width, base)
+    if base == 4:
+        row = book["position_table"](32, width)[position]  # (D,)
+        numbers = ", ".join(f"{number:.4f}" for number in row[:6])
+        assert f": {numbers}".replace("-", "−") in said
+    return said, book["wave_paths"](position, width, base)
+
+
+def clocks(book, offset, width):
+    said = book["clock_words"](offset, width)
+    rows = book["position_table"](offset + 1, width)  # (T, D)
+    total = float(re.search(r"= (−?[\d.]+)", said)[1].replace("−", "-"))
+    assert abs(rows[0] @ rows[offset] - total) < 2e-3
+    return said, book["clock_paths"](offset, width)
+
+
+def attention(book, sentence, query):
+    words = sentence.replace(",", "").split()
+    kinds = [
+        [word.lower() in known for known in book["lexicon"].values()]
+        for word in words
+    ]
+    x = book["torch"].tensor(kinds).double()  # (T, D)
+    unit = book["torch"].eye(4).double()
+    wanted = book["torch"].tensor(book["wanted"])  # (D, K)
+    weights = book["self_attend"](x, wanted, unit, unit)[1]  # (T, T)
+    parts = {}
+    for i, word in enumerate(words):
+        parts |= {f"key-{i}": word, f"query-{i}": word}
+        for j in range(len(words)):
+            parts[f"weight-{i}-{j}"] = f"{weights[i, j]:.2f}"
+    said = [f"{w} {parts[f'weight-{query}-{j}']}" for j, w in enumerate(words)]
+    return f"“{words[query]}” looks at: {', '.join(said)}.", parts
+
+
+def heads(book, step, moves):
+    x = book["torch"].arange(24).reshape(1, 3, 8)  # (B, T, D)
+    divided = book["split_heads"](x, 2)  # (B, H, T, K)
+    if 0 not in moves:
+        divided = x.reshape(divided.shape)  # (B, H, T, K)
+    whole = book["merge_heads"](divided)  # (B, T, D)
+    if 1 not in moves:
+        whole = divided.reshape(x.shape)  # (B, T, D)
+    lying = [x, x, divided, divided, whole][step]
+    if (step == 1 and 0 not in moves) or (step == 3 and 1 not in moves):
+        lying = divided
+    elif step == 3:
+        lying = whole
+    seen = lying if lying.ndim == 3 else lying.transpose(1, 2)
+    parts = {
+        f"number-{i}": str(n) for i, n in enumerate(seen.ravel().tolist())
+    }
+    parts["order"] = "In order: " + " ".join(map(str, lying.ravel().tolist()))
+    for i, columns in enumerate(["columns 0–3", "columns 4–7"]):
+        parts[f"side-{i}"] = columns if step in (0, 4) else f"head {i}"
+    frames = book["step_frames"](x[0].numpy(), 0 in moves, 1 in moves)
+    return frames[step]["words"], parts
+
+
+def masks(book, words, more, fill):
+    torch, places = book["torch"], range(5)
+    x = torch.from_numpy(book["sines"])[[1, 21, 777, 0, 0]][None]  # (B, T, D)
+    mask = torch.tensor([[s in words for s in places]] * 5)  # (T, S)
+    if 0 in more:
+        mask &= book["make_causal_mask"](5)
+    if 1 in more:
+        mask &= torch.tensor([[t in words] for t in places])
+    weights = [
+        book["attend"](x, x, x, mask)[1],
+        book["attend_filled"](x, x, torch.eye(5), mask, -1e9),
+        book["attend_or_zero"](x, x, x, mask)[1],
+    ][fill][0]  # (T, S)
+    tokens = ["life", "is", "short", "pad", "pad"]
+    parts = {}
+    for t, word in enumerate(tokens):
+        parts |= {f"key-{t}": word, f"query-{t}": word}
+        for s in places:
+            parts[f"weight-{t}-{s}"] = f"{weights[t, s]:.2f}"
+    blind = [tokens[t] for t in places if not mask[t].any()]
+    said = "Each query sees a key, and each row sums to 1."
+    if blind:
+        said = f"Blind: {', '.join(blind)}. {book['fates'][fill]}"
+    return said, parts
+
+
+SHOWS = {
+    "lookup": lookup,
+    "waves": waves,
+    "clocks": clocks,
+    "attention": attention,
+    "heads": heads,
+    "masks": masks,
+}
+
+
+# How a reader drives a picture
+
+
+class Figure:
+    """A picture on a page, driven as a reader does."""
+
+    def __init__(self, page, name):
+        self.page, self.root = page, page.locator(f"#{name}-figure")
+        self.said = self.root.locator("[data-part=words]")
+
+    def come_near(self):
+        """Scroll here, and wait till what was not laid out before is."""
+        self.root.scroll_into_view_if_needed()
+        self.page.evaluate("""new Promise(done =>
+            requestAnimationFrame(() => requestAnimationFrame(done)))""")
+
+    def inputs(self, name):
+        return self.root.locator(f"input[name={name}]")
+
+    def put(self, name, value, way):
+        """Set a control, with a way: by_mouse or by_keyboard."""
+        inputs = self.inputs(name)
+        kind = inputs.first.get_attribute("type")
+        if kind != "checkbox":
+            return way(self, kind, name, value)
+        for i in range(inputs.count()):
+            if inputs.nth(i).is_checked() != (i in value):
+                way(self, kind, name, i)
+
+    def parts(self):
+        """Return the text or the path of each part that is to be seen."""
+        return self.root.evaluate(
+            """root => {
+            const image = root.querySelector("img");
+            const drawn = image ? new DOMParser().parseFromString(
+              decodeURIComponent(image.src.split("svg+xml,")[1]),
+              "image/svg+xml") : root;
+            const parts = {};
+            for (const part of drawn.querySelectorAll("[data-part]"))
+              if (!part.hidden) parts[part.dataset.part] =
+                part.getAttribute("d") ?? part.textContent;
+            delete parts.words;
+            delete parts.table;
+            return parts; }"""
+        )
+
+    def assert_shows(self, said, parts):
+        expect(self.said).to_have_text(said)
+        shown = self.parts()
+        shown.pop("axes", None)
+        parts.pop("axes", None)
+        assert shown == parts
+
+
+def by_mouse(figure, kind, name, value):
+    box = figure.inputs(name)
+    if kind == "text":
+        box.click(click_count=3)
+        figure.page.keyboard.type(value)
+    elif kind == "range":
+        low, high = (float(box.get_attribute(end)) for end in ("min", "max"))
+        figure.come_near()
+        box.scroll_into_view_if_needed()
+        size, mouse = box.bounding_box(), figure.page.mouse
+        # The thumb is 16 pixels wide and stays within the box.
+        start, end = (
+            size["x"] + 8 + (at - low) / (high - low) * (size["width"] - 16)
+            for at in (float(box.input_value()), value)
+        )
+        middle = size["y"] + size["height"] / 2
+        mouse.move(start, middle)
+        mouse.down()
+        mouse.move(end, middle, steps=3)
+        mouse.up()
+    else:
+        figure.root.locator(f"label:has([name={name}])").nth(value).click()
+
+
+def by_keyboard(figure, kind, name, value):
+    press = figure.page.keyboard.press
+    figure.root.locator("input").first.focus()
+    for _ in range(12):
+        if figure.page.evaluate("document.activeElement.name") == name:
+            break
+        press("Tab")
+    else:
+        pytest.fail(f"The Tab key does not lead to {name}.")
+    if kind == "text":
+        press("Control+A")
+        press("Delete")
+        figure.page.keyboard.type(value)
+    elif kind == "range":
+        box = figure.inputs(name)
+        press("Home")
+        step = float(box.get_attribute("step") or 1)
+        low = float(box.get_attribute("min"))
+        for _ in range(round((value - low) / step)):
+            press("ArrowRight")
+    elif kind == "checkbox":
+        for _ in range(value):
+            press("Tab")
+        press("Space")
+    else:
+        while not figure.inputs(name).nth(value).is_checked():
+            press("ArrowDown")
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+@pytest.mark.parametrize("way", [by_mouse, by_keyboard])
+def test_shows_the_numbers_of_the_chapter(visit, chapter, name, way):
+    page = visit(f"book/{CHAPTERS[name]}.html")
+    figure, book = Figure(page, name), chapter(CHAPTERS[name])
+    load_pictures(page)
+    page.context.set_offline(True)
+    first = SHOWS[name](book, **STATES[name][0])
+    figure.assert_shows(*first)
+    for state in STATES[name][1:]:
+        for control, value in state.items():
+            figure.put(control, value, way)
+        figure.assert_shows(*SHOWS[name](book, **state))
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_stands_without_scripts(visit, chapter, name):
+    page = visit(f"book/{CHAPTERS[name]}.html", java_script_enabled=False)
+    figure = Figure(page, name)
+    assert figure.root.is_visible() and not figure.root.locator("form").count()
+    picture = figure.root.locator("img, table")
+    assert picture.is_visible()
+    figure.assert_shows(
+        *SHOWS[name](chapter(CHAPTERS[name]), **STATES[name][0])
+    )
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_works_outside_the_site(browser, chapter, name):
+    notebook = Notebook.read(BOOK / f"{CHAPTERS[name]}.ipynb")
+    (html,) = [
+        output["data"]["text/html"]
+        for cell in notebook.code
+        for output in cell.outputs
+        if f'id="{name}-figure"' in output.get("data", {}).get("text/html", "")
+    ]
+    context, faults = browser.new_context(offline=True), []
+    page = context.new_page()
+    page.on("request", lambda request: faults.append(request.url))
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.set_content(html)
+    figure, state = Figure(page, name), STATES[name][2]
+    for control, value in state.items():
+        figure.put(control, value, by_keyboard)
+    figure.assert_shows(*SHOWS[name](chapter(CHAPTERS[name]), **state))
+    context.close()
+    assert not [url for url in faults if not url.startswith("data:")]
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_is_labelled_and_fits_a_phone(visit, name):
+    page = visit(f"book/{CHAPTERS[name]}.html", width=320)
+    figure = Figure(page, name)
+    expect(figure.said).to_have_attribute("aria-live", "polite")
+    figure.come_near()
+    for box in figure.root.locator("input:visible").all():
+        assert box.evaluate("box => box.labels[0].innerText.trim()")
+    drawing = figure.root.locator("svg")
+    if drawing.count():
+        assert drawing.get_attribute("role") == "img"
+        assert len(drawing.get_attribute("aria-label")) > 20
+    assert figure.root.evaluate("root => root.scrollWidth <= root.clientWidth")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "says"),
+    [
+        ("", "No words yet: type one to six"),
+        (" , ", "No words yet: type one to six"),
+        ("life is pizza", "“pizza” has no vector here"),
+        ("life is constructor", "“constructor” has no vector here"),
+        ("life is short is short is short", "7 words: at most six fit"),
+    ],
+)
+def test_bad_sentence_is_explained(visit, chapter, sentence, says):
+    page = visit("book/attention.html")
+    figure = Figure(page, "attention")
+    before = figure.parts()
+    figure.put("sentence", sentence, by_keyboard)
+    expect(figure.said).to_contain_text(says)
+    expect(figure.said).to_contain_text("still shows the last sentence")
+    box = figure.inputs("sentence")
+    expect(box).to_have_attribute("aria-invalid", "true")
+    figure.put("sentence", SENTENCE, by_keyboard)
+    figure.assert_shows(
+        *attention(chapter("attention"), **STATES["attention"][0])
+    )
+    expect(box).to_have_attribute("aria-invalid", "false")
+    assert figure.parts() == before
+
+
+def test_speaks_once_when_the_hand_rests(visit):
+    figure = Figure(visit("book/position_similarity.html"), "clocks")
+    spoken = figure.said.evaluate(
+        """async (said) => {
+        const box = document.querySelector("#clocks-figure [name=offset]");
+        let spoken = 0;
+        new MutationObserver(() => spoken++).observe(said, {childList: true});
+        for (let offset = 10; offset < 20; offset++) {
+          box.value = offset;
+          box.dispatchEvent(new Event("input", {bubbles: true}));
+          await new Promise((done) => setTimeout(done, 20)); }
+        await new Promise((done) => setTimeout(done, 600));
+        return spoken; }"""
+    )
+    assert spoken == 1

@@ -1,0 +1,1 @@
+"""What the commands run; CONTRIBUTING.md has a picture of the layers."""

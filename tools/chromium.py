@@ -1,0 +1,57 @@
+"""Find, start and drive the browser that shows and prints the site."""
+
+import os
+import shutil
+
+NAMES = ["chromium", "chromium-browser", "google-chrome", "chrome"]
+# The browser itself shall be silent on the network, too.
+ARGUMENTS = [
+    *("--disable-background-networking", "--disable-component-update"),
+    *("--disable-gpu", "--disable-quic", "--disable-sync", "--no-first-run"),
+]
+MISSING = (
+    "No Chromium or Chrome was found; "
+    "install one, on Debian or Ubuntu with: apt install chromium"
+)
+
+
+def find_chromium():
+    """Return the path of a browser, or None."""
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
+def arguments():
+    """Return what a browser is started with."""
+    # Chromium refuses to run in its sandbox as root.
+    return ARGUMENTS + (["--no-sandbox"] if os.getuid() == 0 else [])
+
+
+def launch(playwright, path):
+    """Start a browser; return Playwright's handle of it."""
+    return playwright.chromium.launch(executable_path=path, args=arguments())
+
+
+def load(page, address=None):
+    """Go to an address, or load the page anew, and wait till it is whole."""
+    if address is None:
+        page.reload()
+    else:
+        page.goto(address)
+    page.evaluate("document.fonts.ready.then(() => true)")
+    page.wait_for_load_state("networkidle")
+
+
+def unfold(page):
+    """Open all that is folded, and lay out what is far from the reader."""
+    page.evaluate(
+        "document.querySelectorAll('details').forEach(d => d.open = true)"
+    )
+    page.add_style_tag(content="* { content-visibility: visible !important }")
+
+
+def load_pictures(page):
+    """Load the pictures that wait for the reader; fail if one is broken."""
+    page.locator("img").evaluate_all("""all => {
+        for (const image of all) image.loading = "eager";
+        return Promise.all(all.map(image => image.decode()));
+    }""")

@@ -1,0 +1,1 @@
+"""The commands of the Makefile that change or show the book."""

@@ -1,0 +1,161 @@
+"""Execute notebooks in a fresh kernel and store what they print.
+
+`make outputs NB=book/masks.ipynb`, or all without a name. A notebook is
+written whole or not at all; what agrees with the stored outputs stays as it
+is, so a second run changes no byte.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+from tools.net import kernel
+from tools.net.compare import settle
+from tools.notebooks import (
+    CELL_METADATA,
+    METADATA,
+    Notebook,
+    NotebookError,
+    label,
+    paths,
+    remedy,
+)
+
+CELL_TIMEOUT = 300  # seconds
+
+
+def execute(notebook):
+    """Return a copy of a notebook with the outputs of a fresh kernel.
+
+    Raises NotebookError naming the cell that fails or writes to stderr. The
+    kernel ends with this function, however that ends.
+    """
+    node = nbformat.from_dict(notebook.node)
+    new = Notebook(notebook.path, node)
+    client = NotebookClient(
+        node,
+        timeout=CELL_TIMEOUT,
+        kernel_name="python3",
+        coalesce_streams=True,  # or timing decides where a loop's output ends
+        resources={"metadata": {"path": str(notebook.path.parent)}},
+    )
+    where = f"{label(notebook.path)}, at the start"
+    try:
+        # Not client.execute(), which takes a signal for a kernel's death.
+        with client.setup_kernel(stderr=subprocess.DEVNULL):  # native lines
+            for place, cell in enumerate(node.cells):
+                where = new.name(cell)
+                client.execute_cell(cell, place)
+    except CellExecutionError as error:
+        raise NotebookError(
+            f"{where}: {error.ename}: {error.evalue}"
+        ) from None
+    except TimeoutError:
+        raise NotebookError(
+            f"{where}: {kernel.HANGS.format(CELL_TIMEOUT)}"
+        ) from None
+    except RuntimeError:
+        raise NotebookError(f"{where}: {kernel.DIED}") from None
+    for cell in new.code:
+        for output in cell.outputs:
+            if output.get("name") == "stderr":
+                raise NotebookError(
+                    f"{new.name(cell)}: writes to stderr, which differs from "
+                    f"machine to machine: {output.text.strip()[:200]!r}"
+                )
+    return new
+
+
+def normalise(new, old):
+    """Leave in a notebook what belongs there, in one form.
+
+    old: the notebook as stored, whose outputs stay where they agree.
+    """
+    nbformat.v4.upgrade(new.node)  # Colab saves 4.0, without ids of cells
+    new.node.metadata = nbformat.from_dict(METADATA)
+    for cell in new.cells:
+        for key in set(cell.metadata) - CELL_METADATA:
+            del cell.metadata[key]
+    for count, (cell, was) in enumerate(
+        zip(new.code, old.code, strict=True), 1
+    ):
+        cell.execution_count = count
+        for output in cell.outputs:
+            if output.output_type != "stream":
+                output.metadata = {}
+            if output.output_type == "execute_result":
+                output.execution_count = count
+        cell.outputs = settle(cell.outputs, was.outputs)
+    return new
+
+
+def write(notebook):
+    """Write a notebook in one step: the old file or the new one, no half."""
+    text = nbformat.writes(notebook.node) + "\n"
+    path = notebook.path.resolve()
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", dir=path.parent, suffix=".part", delete=False
+    ) as part:
+        try:
+            part.write(text)
+            part.flush()
+            os.chmod(part.name, path.stat().st_mode)
+            os.replace(part.name, path)
+        except BaseException:
+            os.unlink(part.name)
+            raise
+
+
+def store(path):
+    """Run a notebook and store its outputs; return whether any changed."""
+    old = Notebook.read(path)
+    before = path.read_bytes()
+    new = normalise(execute(old), old)
+    # No lock: an editor would not heed it, and a file is whole in any case.
+    if path.read_bytes() != before:
+        raise NotebookError(
+            f"{label(path)}: was changed while it ran, by an editor or "
+            f"another run. Run again: {remedy(path)}"
+        )
+    write(new)
+    return path.read_bytes() != before
+
+
+def main(names):
+    """Execute and store the named notebooks; return the exit code."""
+    os.environ.update(kernel.ENVIRONMENT)
+    # ipykernel then leaves native lines on stderr alone, as under nbval.
+    os.environ["PYTEST_CURRENT_TEST"] = "recording"
+    code = 0
+    for path in map(Path, names or paths()):
+        try:
+            changed = store(path)
+        except NotebookError as error:
+            code, fault = 1, str(error)
+        except OSError as error:
+            code = 1
+            fault = (
+                f"{label(path)}: {error.strerror}. "
+                f"Once that is mended, run: {remedy(path)}"
+            )
+        except KeyboardInterrupt:
+            code, fault = 130, f"Interrupted. To go on: {remedy(path)}"
+        else:
+            print(f"{label(path)}: {'stored' if changed else 'unchanged'}")
+            continue
+        print(f"{fault}\n{label(path)} was left as it was.", file=sys.stderr)
+        if code == 130:
+            break
+    return code
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""What measures the book, the net and the site."""

@@ -1,0 +1,1 @@
+"""The net: what a chapter claims, compared with what it gives."""

@@ -1,0 +1,79 @@
+"""The book as a whole: what holds between its chapters."""
+
+import ast
+
+from tools.net import shapes
+from tools.net.rules.common import trees
+from tools.notebooks import label
+from tools.settings import chapters
+
+# Shapes that one comment of the book has; any other is taken for a slip.
+ONCE = {
+    *("2", "32", "101", "32, D", "B, D", "B, 1", "B, 1, T", "B, S, T"),
+    *("B, 1, T, S", "B, H, S, K", "B, S, H, K", "B, H, T, D", "H, B, T, K"),
+    *("B, T, 1, D", "B, T, C, 2", "C, T, D", "C, T, S", "C, T, T", "10, 3, 2"),
+    *("C, K, V", "C, 2, 2", "D, K", "D, 2", "K", "N, 2", "T, 2", "3, H, K, D"),
+    "2, 3, 1",
+}
+
+
+def shapes_said_once(notebooks):
+    """Yield a message for each shape that stands in one comment alone.
+
+    It may be a slip, such as (B, D, T), that no run tells from another order
+    of axes of one size. What is meant is in ONCE.
+    """
+    places = {}
+    for notebook in notebooks:
+        for cell in notebook.code:
+            for comment in shapes.comments(cell.source).values():
+                for shape in shapes.axes(comment):
+                    places.setdefault(shape, []).append(notebook.name(cell))
+    for shape, where in places.items():
+        if len(where) == 1 and shape not in ONCE:
+            yield (
+                f"{where[0]}: says the shape ({shape}), which stands nowhere "
+                "else in the book. Correct the comment, or add the shape to "
+                "ONCE in tools/net/rules/book.py."
+            )
+    for shape in sorted(ONCE):
+        if len(places.get(shape, [])) != 1:
+            yield f"{label(__file__)}: ({shape}) is not said once; remove it."
+
+
+def named_body(node):
+    """Return the name that a function, class or constant text defines."""
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        return node.name
+    match node:
+        case ast.Assign([ast.Name(name)], ast.Constant(str())):
+            return name if name.isupper() else None
+    return None
+
+
+def one_name_one_body(notebooks):
+    """Yield a message for each name with two bodies in the book."""
+    seen = {}
+    for notebook in notebooks:
+        for cell, tree in trees(notebook):
+            for node in tree.body:
+                if not (name := named_body(node)):
+                    continue
+                # As text: the comments belong to it.
+                lines = cell.source.split("\n")[node.lineno - 1 :]
+                body = "\n".join(lines[: node.end_lineno - node.lineno + 1])
+                where = notebook.name(cell)
+                first, place = seen.setdefault(name, (body, where))
+                if body != first:
+                    yield (
+                        f"{where}: {name} differs from the one in "
+                        f"{place}. One name has one body in the book: copy "
+                        "that one, or give this one a name of its own."
+                    )
+
+
+def files_not_built(notebooks):
+    """Yield a message for each notebook that the table of contents lacks."""
+    for notebook in notebooks:
+        if f"book/{notebook.path.stem}" not in chapters():
+            yield f"{notebook.path.name}: is not in _toc.yml; add it there."

@@ -1,0 +1,62 @@
+"""What the rules share: their register, and ways to read a chapter."""
+
+import ast
+import re
+
+from tools.notebooks import tags
+
+RULES = []
+LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)")
+
+
+def rule(function):
+    """Add a function to those that every chapter is held to."""
+    RULES.append(function)
+    return function
+
+
+def outside_fences(text):
+    """Return a text without code fences and comments."""
+    text = re.sub(r"(?ms)^(`{3,}).*?^\1`*\s*$", "", text)
+    return re.sub(r"(?s)<!--.*?-->", "", text)
+
+
+def outside_code(text):
+    """Return a text without fences and comments, a dot for inline code."""
+    return re.sub(r"`[^`\n]*`", "·", outside_fences(text))
+
+
+def outside_maths(text):
+    """Return a text without code and mathematics."""
+    text = re.sub(r"(?s)\$\$.*?\$\$", "", outside_code(text))
+    return re.sub(r"\$[^$\n]+\$", "", text)
+
+
+def prose_lines(notebook):
+    """Yield (cell, line) for each line that is prose, without code."""
+    for cell in notebook.markdown:
+        for line in outside_maths(cell.source).split("\n"):
+            if line.strip() and not line.lstrip().startswith(("#", "|")):
+                yield cell, line
+
+
+def headings(notebook, level):
+    """Yield (cell, text) for each heading of a level."""
+    for cell in notebook.markdown:
+        for line in outside_code(cell.source).split("\n"):
+            if match := re.match(rf"#{{{level}}} (.+)", line):
+                yield cell, match.group(1).strip()
+
+
+def folded(cell):
+    """Tell whether a cell is folded: a recap or a solution."""
+    return "hide-input" in tags(cell)
+
+
+def trees(notebook):
+    """Yield (cell, syntax tree) for each code cell that can be parsed."""
+    for cell in notebook.code:
+        try:
+            yield cell, ast.parse(cell.source)
+        except SyntaxError:
+            pass  # reported by cells_are_python

@@ -1,0 +1,134 @@
+"""Read the book's notebooks. Nothing in here imports a framework."""
+
+import ast
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import nbformat
+from nbformat.reader import NotJSONError
+
+from tools.settings import BOOK, ROOT
+
+# What a notebook may carry besides its cells' source and outputs.
+METADATA = {
+    "kernelspec": {
+        "display_name": "Python 3",
+        "language": "python",
+        "name": "python3",
+    },
+    "language_info": {
+        "file_extension": ".py",
+        "name": "python",
+        "pygments_lexer": "ipython3",
+    },
+}
+CELL_METADATA = {"cellView", "jupyter", "mystnb", "tags"}
+# What folds a code cell in Colab, in JupyterLab and on the site.
+FOLDED = {
+    "cellView": "form",
+    "jupyter": {"source_hidden": True},
+    "tags": ["hide-input"],
+}
+
+
+class NotebookError(Exception):
+    """A notebook cannot be used; the message says what to do about it."""
+
+
+def paths():
+    """Return the paths of all notebooks of the book, sorted."""
+    return sorted(BOOK.glob("*.ipynb"))
+
+
+def label(path):
+    """Return how messages call a file: its path from the top level."""
+    path = Path(path).resolve()
+    return str(path.relative_to(ROOT) if ROOT in path.parents else path)
+
+
+def remedy(path):
+    """Return the command that stores a notebook's outputs anew."""
+    return f"make outputs NB={label(path)}"
+
+
+@dataclass
+class Notebook:
+    """A notebook and where it lies; cells are named as messages do."""
+
+    path: Path
+    node: nbformat.NotebookNode
+
+    @classmethod
+    def read(cls, path):
+        """Read a notebook; raises NotebookError if it is not one."""
+        path = Path(path)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise NotebookError(
+                f"{label(path)}: there is no such notebook; "
+                f"the chapters are in {label(BOOK)}/."
+            ) from None
+        except UnicodeDecodeError:
+            text = ""  # which is no JSON either
+        if re.search(r"^(<{7}|>{7}) ", text, re.MULTILINE):
+            raise NotebookError(
+                f"{label(path)}: holds conflict markers of a merge. "
+                f"Resolve them, then run: {remedy(path)}"
+            )
+        fault, invalid = None, {}  # which takes what nbformat would only log
+        try:
+            node = nbformat.reads(
+                text, as_version=4, capture_validation_error=invalid
+            )
+        except NotJSONError:
+            fault = "is not JSON"
+        except Exception:
+            fault = "is JSON, but not a notebook"
+        if fault or invalid:
+            raise NotebookError(
+                f"{label(path)}: {fault or 'breaks the notebook format'}. "
+                f"Restore it, as with: git checkout -- {label(path)}"
+            )
+        return cls(path, node)
+
+    @property
+    def cells(self):
+        return self.node.cells
+
+    @cached_property
+    def code(self):
+        return [cell for cell in self.cells if cell.cell_type == "code"]
+
+    @cached_property
+    def markdown(self):
+        return [cell for cell in self.cells if cell.cell_type == "markdown"]
+
+    def name(self, cell):
+        """Return 'book/embedding.ipynb [7]', or the place of a text cell."""
+        if cell.cell_type == "code":
+            number = next(i for i, c in enumerate(self.code, 1) if c is cell)
+            return f"{label(self.path)} [{number}]"
+        place = next(i for i, c in enumerate(self.cells, 1) if c is cell)
+        first = cell.source.strip().split("\n")[0][:40]
+        return f"{label(self.path)}, cell {place} ({first!r})"
+
+
+def tags(cell):
+    """Return a cell's tags as a set."""
+    return set(cell.metadata.get("tags", []))
+
+
+def alt_text(cell):
+    """Return what a code cell's metadata says that its figure shows."""
+    return cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
+
+
+def definitions(notebook):
+    """Yield (name, source, cell) of the functions and classes defined."""
+    for cell in notebook.code:
+        for node in ast.parse(cell.source).body:
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                yield node.name, ast.unparse(node), cell

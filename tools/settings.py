@@ -1,0 +1,54 @@
+"""The book's settings: where things stand, in which order, at which address.
+
+_config.yml, _toc.yml and requirements.txt are read here and nowhere else.
+"""
+
+import re
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+BOOK = ROOT / "book"
+HTML = ROOT / "_build" / "html"
+CONFIG = ROOT / "_config.yml"
+CONTENTS = ROOT / "_toc.yml"
+ADDRESS = re.compile(
+    r"(^repository:\n(?:[ #].*\n)*? +url: https://github\.com/)(\S+)", re.M
+)
+
+
+@cache
+def contents():
+    """Return the names of the pages, 'book/masks', in their order.
+
+    The first is the landing page.
+    """
+    table = yaml.safe_load(CONTENTS.read_text("utf-8"))
+    entries = [entry for part in table["parts"] for entry in part["chapters"]]
+    return [table["root"], *(entry["file"] for entry in entries)]
+
+
+def chapters():
+    """Return the names of the pages that are notebooks, in their order."""
+    return [name for name in contents() if (ROOT / f"{name}.ipynb").exists()]
+
+
+@cache
+def config():
+    """Return what _config.yml says."""
+    return yaml.safe_load(CONFIG.read_text("utf-8"))
+
+
+def slug():
+    """Return the repository as 'owner/name'."""
+    return ADDRESS.search(CONFIG.read_text("utf-8"))[2]
+
+
+def colab_link(path):
+    """Return the address at which Colab opens a notebook of the book."""
+    return (
+        f"https://colab.research.google.com/github/{slug()}/blob/main/book/"
+        f"{path.name}"
+    )
