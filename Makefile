@@ -35,8 +35,8 @@ watch: .venv/installed ## serve the book, rebuild and reload it on change (PORT=
 pdf: site ## print the whole book to _build/book.pdf
 	@.venv/bin/python -m tools.commands.pdf
 
-test: site ## compare every notebook and test the book and its site
-	.venv/bin/python -m pytest
+test: $(if $(NB),.venv/installed,site) ## test the book and its site (NB=book/x.ipynb for a chapter, in seconds)
+	.venv/bin/python -m pytest $(if $(NB),$(NB) tests/chapters tests/pages/test_pages.py --only $(NB))
 
 proof: .venv/installed ## prove that the checks and commands notice what they should
 	.venv/bin/python -m pytest tests/proof

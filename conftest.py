@@ -2,22 +2,57 @@
 
 import os
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 from tools.net import kernel, strict_nbval
 from tools.net.run import run
-from tools.notebooks import Notebook
+from tools.notebooks import Notebook, paths
 from tools.settings import BOOK
 
 os.environ.update(kernel.ENVIRONMENT)
 strict_nbval.install()
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--only",
+        metavar="NOTEBOOK",
+        help="leave out what other chapters are held to: book/masks.ipynb",
+    )
+
+
 def pytest_itemcollected(item):
     """Keep each file's tests in one process, as each notebook needs."""
     if item.get_closest_marker("xdist_group") is None:
         item.add_marker(pytest.mark.xdist_group(str(item.path)))
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out the tests of other chapters, where one is asked for."""
+    if not (wanted := config.getoption("only")):
+        return
+    stems = {path.stem for path in paths()}
+    if (stem := Path(wanted).stem) not in stems:
+        raise pytest.UsageError(
+            f"{wanted} is no chapter; there are {', '.join(sorted(stems))}."
+        )
+    others = {item for item in items if chapter_of(item, stems) - {stem}}
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item in items if item not in others]
+
+
+def chapter_of(item, stems):
+    """Return the chapter that a test is about, in a set; often empty.
+
+    It is named by the test's file or by one of its parameters.
+    """
+    parameters = getattr(item, "callspec", None)
+    values = parameters.params.values() if parameters else ()
+    texts = {value for value in values if isinstance(value, str)}
+    names = {Path(text).stem for text in texts} & stems
+    return names or {item.path.stem.removeprefix("test_")} & stems
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """Execute notebooks in a fresh kernel and store what they print.
 
-`make outputs NB=book/masks.ipynb`, or all without a name. A notebook is
+`make outputs`, or of one chapter, `make outputs NB=book/masks.ipynb`: if its
+code is that of the last commit, it is tidied without a kernel. A notebook is
 written whole or not at all; what agrees with the stored outputs stays as it
 is, so a second run changes no byte.
 """
@@ -27,6 +28,7 @@ from tools.notebooks import (
     paths,
     remedy,
 )
+from tools.settings import ROOT
 
 CELL_TIMEOUT = 300  # seconds
 
@@ -113,11 +115,50 @@ def write(notebook):
             raise
 
 
-def store(path):
-    """Run a notebook and store its outputs; return whether any changed."""
+def committed(path):
+    """Return a notebook as the last commit has it, run; None without one.
+
+    Also None where the packages or the tools are not those of that commit:
+    its outputs may be others now.
+    """
+
+    def git(*command):
+        command = ["git", "-C", path.resolve().parent, *command]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    decides = [ROOT / name for name in ("constraints.txt", "tools")]
+    if git("diff", "--quiet", "HEAD", "--", *decides).returncode:
+        return None
+    shown = git("show", f"HEAD:./{path.name}")
+    if shown.returncode:
+        return None
+    notebook = Notebook(path, nbformat.reads(shown.stdout, as_version=4))
+    counts = [cell.execution_count for cell in notebook.code]
+    return notebook if counts == list(range(1, len(counts) + 1)) else None
+
+
+def tidied(old, was):
+    """Return a notebook with its outputs of before, if its code is the same.
+
+    Without a kernel, that is. was: the notebook as committed, or None.
+    """
+    if not was or [c.source for c in old.code] != [c.source for c in was.code]:
+        return None
+    new = Notebook(old.path, nbformat.from_dict(old.node))
+    for cell, before in zip(new.code, was.code, strict=True):
+        cell.outputs = before.outputs
+    return new
+
+
+def store(path, anew):
+    """Store the outputs of a notebook; return whether any byte changed.
+
+    anew: also where no code has changed since the last commit.
+    """
     old = Notebook.read(path)
     before = path.read_bytes()
-    new = normalise(execute(old), old)
+    new = None if anew else tidied(old, committed(path))
+    new = normalise(new or execute(old), old)
     # No lock: an editor would not heed it, and a file is whole in any case.
     if path.read_bytes() != before:
         raise NotebookError(
@@ -136,7 +177,7 @@ def main(names):
     code = 0
     for path in map(Path, names or paths()):
         try:
-            changed = store(path)
+            changed = store(path, anew=not names)
         except NotebookError as error:
             code, fault = 1, str(error)
         except OSError as error:

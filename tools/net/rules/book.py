@@ -51,25 +51,40 @@ def named_body(node):
     return None
 
 
+def bodies(notebook):
+    """Yield (name, cell, its lines of the body, as a slice) of each body."""
+    for cell, tree in trees(notebook):
+        for node in tree.body:
+            if name := named_body(node):
+                yield name, cell, slice(node.lineno - 1, node.end_lineno)
+
+
+def first_bodies(notebooks):
+    """Map each name to (its body as text, the cell's name), where it is first.
+
+    As text, for the comments belong to it.
+    """
+    first = {}
+    for notebook in notebooks:
+        for name, cell, lines in bodies(notebook):
+            body = cell.source.split("\n")[lines]
+            first.setdefault(name, ("\n".join(body), notebook.name(cell)))
+    return first
+
+
 def one_name_one_body(notebooks):
     """Yield a message for each name with two bodies in the book."""
-    seen = {}
+    first = first_bodies(notebooks)
     for notebook in notebooks:
-        for cell, tree in trees(notebook):
-            for node in tree.body:
-                if not (name := named_body(node)):
-                    continue
-                # As text: the comments belong to it.
-                lines = cell.source.split("\n")[node.lineno - 1 :]
-                body = "\n".join(lines[: node.end_lineno - node.lineno + 1])
-                where = notebook.name(cell)
-                first, place = seen.setdefault(name, (body, where))
-                if body != first:
-                    yield (
-                        f"{where}: {name} differs from the one in "
-                        f"{place}. One name has one body in the book: copy "
-                        "that one, or give this one a name of its own."
-                    )
+        for name, cell, lines in bodies(notebook):
+            body, place = first[name]
+            if "\n".join(cell.source.split("\n")[lines]) != body:
+                yield (
+                    f"{notebook.name(cell)}: {name} differs from the one in "
+                    f"{place}. One name has one body in the book: mend it "
+                    "there and run `make copies`, or give this one a name of "
+                    "its own."
+                )
 
 
 def files_not_built(notebooks):
