@@ -1,0 +1,118 @@
+"""`make outputs NB=` needs no kernel where no code changed."""
+
+import subprocess
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from tools.commands import outputs
+from tools.net.rules import RULES
+from tools.net.rules.stored import (
+    executed_in_order,
+    file_is_as_written,
+    metadata_is_what_belongs_there,
+)
+from tools.notebooks import METADATA, Notebook
+
+
+def commit(folder):
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for command in (["add", "."], ["commit", "-qm", "as it is"]):
+        subprocess.run([*git, *command], cwd=folder, check=True)
+
+
+@pytest.fixture
+def path(tmp_path, monkeypatch):
+    """Commit a small notebook with the pins; return its path."""
+    monkeypatch.setattr(outputs, "ROOT", tmp_path)
+    result = nbformat.v4.new_output(
+        "execute_result", {"text/plain": "1"}, execution_count=1
+    )
+    cells = [
+        new_markdown_cell("A tpyo."),
+        new_code_cell("1", outputs=[result], execution_count=1),
+    ]
+    path = tmp_path / "small.ipynb"
+    path.touch()
+    outputs.write(Notebook(path, new_notebook(cells=cells, metadata=METADATA)))
+    (tmp_path / "constraints.txt").write_text("torch==1\n")
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "net.py").touch()
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    commit(tmp_path)
+    return path
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """Count the notebooks that are given to a kernel, and give it none."""
+    executed = []
+
+    def execute(notebook):
+        executed.append(notebook.path)
+        return Notebook(notebook.path, nbformat.from_dict(notebook.node))
+
+    monkeypatch.setattr(outputs, "execute", execute)
+    return executed
+
+
+def edit(path, change):
+    """Change a notebook as JupyterLab does, which adds its own metadata."""
+    notebook = Notebook.read(path)
+    notebook.node.metadata.language_info["version"] = "3.11.9"
+    notebook.cells[0].metadata["editable"] = True
+    change(notebook)
+    path.write_text(nbformat.writes(notebook.node, indent=2))
+    return outputs.store(path, anew=False)
+
+
+def mend_typo(notebook):
+    notebook.cells[0].source = "A typo."
+    notebook.code[0].update(execution_count=7, outputs=[])  # run half
+
+
+def test_a_typo_is_stored_without_a_kernel(path, runs):
+    assert edit(path, mend_typo) and not runs
+    notebook = Notebook.read(path)
+    assert notebook.cells[0].source == "A typo."
+    assert notebook.code[0].outputs[0].data["text/plain"] == "1"
+    for rule in (
+        executed_in_order,
+        file_is_as_written,
+        metadata_is_what_belongs_there,
+    ):
+        assert rule in RULES and not list(rule(notebook))
+
+
+def test_changed_code_is_run(path, runs):
+    edit(path, lambda notebook: notebook.code[0].update(source="2"))
+    assert runs == [path]
+
+
+@pytest.mark.parametrize("decides", ["constraints.txt", "tools/net.py"])
+def test_other_packages_or_tools_run_it(path, runs, decides):
+    (path.parent / decides).write_text("torch==2\n")
+    edit(path, mend_typo)
+    assert runs == [path]
+
+
+def test_what_was_never_committed_is_run(path, runs):
+    new = path.with_name("new.ipynb")
+    new.write_bytes(path.read_bytes())
+    outputs.store(new, anew=False)
+    assert runs == [new]
+
+
+def test_outputs_that_were_committed_unrun_are_run(path, runs):
+    notebook = Notebook.read(path)
+    notebook.code[0].execution_count = None
+    outputs.write(notebook)
+    commit(path.parent)
+    edit(path, mend_typo)
+    assert runs == [path]
+
+
+def test_without_a_name_all_is_run(path, runs):
+    outputs.store(path, anew=True)
+    assert runs == [path]
