@@ -59,19 +59,17 @@ def sources():
     return used
 
 
-def test_the_bibliography_has_each_source_and_the_sections_that_use_it():
-    listed, used = {}, sources()
-    for entry in entries(read(BOOK / "bibliography")[1]):
-        source, *places = LINK.findall(entry)
-        assert source not in listed, f"{source} has two entries: merge them"
-        listed[source] = set(places)
-    for source in used | listed:
+def test_the_bibliography_has_each_source_once_and_no_other():
+    used = sources()
+    listed = [
+        LINK.findall(e)[0] for e in entries(read(BOOK / "bibliography")[1])
+    ]
+    twice = {source for source in listed if listed.count(source) > 1}
+    assert not twice, f"merge the entries of {twice}"
+    for source in used:
         assert source in listed, f"add {source}, used in {used[source]}"
+    for source in listed:
         assert source in used, f"remove {source}: no page links to it"
-        places = set(used[source])
-        # A chapter's list at its end is named if nothing else is.
-        text = {p for p in places if not p.endswith("#further-reading")}
-        assert listed[source] == (text or places), source
 
 
 # Symptoms
