@@ -1,11 +1,10 @@
 """Measure what the notebooks, the tests and the pages cost.
 
 `make bench ROUNDS=3`. The floor is one kernel per notebook that imports the
-frameworks and does nothing else. ALLOWED says how many times the floor's CPU
-time may go into comparing the notebooks, into the tests that need no browser,
-and into those of the net, which put mistakes into the book; more than that
-exits with 1. With several rounds the medians count. At the end the pages are
-judged: see lighthouse.py.
+frameworks and does nothing else; TIMES_FLOOR says how many times its CPU time
+the comparison may take. SECONDS says how long, on two cores, whoever changes
+something may have to wait. More than that exits with 1. With several rounds
+the medians count. At the end the pages are judged: see lighthouse.py.
 """
 
 import os
@@ -23,9 +22,10 @@ import psutil
 from jupyter_client.manager import start_new_kernel
 
 from tools.measure import lighthouse
-from tools.settings import ROOT
+from tools.settings import ROOT, chapters, contents
 
-ALLOWED = {"comparison": 1.5, "tests": 1.5, "net": 7.0}
+TIMES_FLOOR = {"comparison": 1.5}
+SECONDS = {"rules": 3, "chapter": 15, "test": 180, "proof": 180}
 IMPORTS = "import matplotlib.pyplot, tensorflow, torch"
 PYTEST = [sys.executable, "-m", "pytest", "--quiet"]
 
@@ -108,37 +108,54 @@ def site():
         run(program, "build", "--path-output", out, ".")
 
 
-def main(rounds):
-    notebooks = sorted(ROOT.glob("book/*.ipynb"))
-    pages = [*notebooks, *ROOT.glob("book/*.md")]
-    tasks = {
+def tasks():
+    """Return what is measured: name -> a function that does it."""
+    notebooks = [f"{name}.ipynb" for name in chapters()]
+    one = max(notebooks, key=lambda name: (ROOT / name).stat().st_size)
+    quick = [one, "tests/chapters", "tests/pages/test_pages.py"]
+    return {
         "floor": lambda: floor(notebooks),
         "comparison": lambda: run(*PYTEST, "book"),
-        "tests": lambda: run(*PYTEST, "tests/chapters", "tests/pages"),
-        "net": lambda: run(*PYTEST, "tests/proof"),
+        "rules": lambda: run(*PYTEST, "-n0", "tests/chapters/test_rules.py"),
+        "chapter": lambda: run(*PYTEST, *quick, "--only", one),
+        "test": lambda: run(*PYTEST),
+        "test of one": lambda: run(*PYTEST, "--only", one),
+        "proof": lambda: run(*PYTEST, "tests/proof"),
         "site": site,
     }
-    meters = {name: [] for name in tasks}
+
+
+def main(rounds):
+    meters = {name: [] for name in tasks()}
     for _ in range(rounds):
-        for name, task in tasks.items():
+        for name, task in tasks().items():
             with Meter() as meter:
                 task()
             meters[name].append(meter)
 
-    cpu = {name: median(m.cpu for m in meters[name]) for name in tasks}
-    print(f"{len(notebooks)} notebooks, {len(pages)} pages, rounds: {rounds}")
-    print("            CPU s  x floor  allowed  wall s  peak MB")
+    cpu = {name: median(m.cpu for m in meters[name]) for name in meters}
+    wall = {name: median(m.wall for m in meters[name]) for name in meters}
+    count = len(chapters())
+    print(f"{count} chapters, {len(contents())} pages, rounds: {rounds}")
+    print("             CPU s  x floor  wall s  allowed  peak MB")
     too_much = []
-    for name in tasks:
-        ratio, allowed = cpu[name] / cpu["floor"], ALLOWED.get(name, "")
-        too_much += [name] if ratio > (allowed or ratio) else []
-        wall = median(m.wall for m in meters[name])
+    for name in meters:
+        times, allowed = cpu[name] / cpu["floor"], ""
+        if limit := TIMES_FLOOR.get(name):
+            allowed = f"{limit} x"
+            too_much += [name] if times > limit else []
+        if limit := SECONDS.get(name):
+            allowed = f"{limit} s"
+            too_much += [name] if wall[name] > limit else []
         memory = median(m.memory for m in meters[name])
         print(
-            f"{name:10}{cpu[name]:7.2f}{ratio:9.2f}{allowed:>9}"
-            f"{wall:8.1f}{memory:9.0f}"
+            f"{name:11}{cpu[name]:7.1f}{times:9.2f}{wall[name]:8.1f}"
+            f"{allowed:>9}{memory:9.0f}"
         )
-    print(f"site, per page: {wall / len(pages):.1f} s")
+    a_chapter = (cpu["test"] - cpu["test of one"]) / (count - 1)
+    fixed = cpu["test"] - count * a_chapter
+    print(f"test: {fixed:.0f} CPU s, and {a_chapter:.0f} a chapter")
+    print(f"site: {wall['site'] / len(contents()):.1f} s a page")
     slow = lighthouse.main(rounds)
     if too_much or slow:
         sys.exit(f"Worse than allowed: {'; '.join(too_much + slow)}.")
