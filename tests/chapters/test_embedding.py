@@ -6,6 +6,7 @@ notice; test_exercises.py tries it on the stub and the solution.
 
 import math
 from collections import Counter
+from itertools import count
 
 import numpy as np
 import pytest
@@ -95,8 +96,8 @@ def first_place_only(token_ids, upstream, vocab_size):
 
 def averaged(token_ids, upstream, vocab_size):
     grad = np.eye(vocab_size)[token_ids].T @ upstream
-    for token_id, count in Counter(token_ids).items():
-        grad[token_id] /= count
+    for token_id, times in Counter(token_ids).items():
+        grad[token_id] /= times
     return grad
 
 
@@ -116,276 +117,419 @@ def drawn(std, zero_row=7):
     return table
 
 
+def s_of(d):
+    return (2 * d) ** -0.5
+
+
+def pads(std):
+    """Return an answer that draws with std(d), and zeroes row pad_id."""
+
+    def table(vocab_size, d_model, pad_id, seed):
+        return drawn(std, pad_id)(vocab_size, d_model, pad_id, seed)
+
+    return table
+
+
 def all_the_same(vocab_size, d_model, pad_id, seed):
     table = np.full((vocab_size, d_model), (2 * d_model) ** -0.5)
     table[pad_id] = 0
     return table
 
 
-WRONG = [
-    (
-        "pad_share",
-        (
-            "Exercise 1: you believe that zero rows are ignored; a score of 0"
-            " has the weight exp(0) = 1."
-        ),
-        lambda n, size: 0.0,
-    ),
-    (
-        "pad_share",
-        "Exercise 1: this is the share of the words, not of padding.",
-        lambda n, size: n / size,
-    ),
-    (
-        "pad_share",
-        "Exercise 1: a share is at most 1; divide by all places.",
-        lambda n, size: size - n,
-    ),
-    (
-        "pad_share",
-        "Exercise 1: a share is at most 1; divide by all places.",
-        lambda n, size: size / (size - n),
-    ),
-    (
-        "pad_share",
-        (
-            "Exercise 1: 1.0000 is wrong for 4 words in 1024 places; "
-            "count the places."
-        ),
-        lambda n, size: 1.0,
-    ),
-    (
-        "pad_share",
-        (
-            "Exercise 1: 0.9961 is wrong for 2 words in 5 places; "
-            "count the places."
-        ),
-        lambda n, size: 1020 / 1024,
-    ),
-    (
-        "frequent_vocabulary",
-        (
-            "Exercise 2: a repeated word was numbered more than once and "
-            "leaves holes: nobody has the ids [2, 3, 4]."
-        ),
-        lambda words, n: numbered(sorted(frequent(words, n)), pad=0, unk=1),
-    ),
-    (
-        "frequent_vocabulary",
-        "Exercise 2: no <pad> and <unk>; id 0 is the word ['a'].",
-        lambda words, n: {"a": 0, "is": 1, "rose": 2},
-    ),
-    (
-        "frequent_vocabulary",
-        "Exercise 2: two words share an id; is padding also a word?",
-        lambda words, n: {"<pad>": 0, "<unk>": 1, "a": 0, "is": 1, "rose": 2},
-    ),
-    (
-        "frequent_vocabulary",
-        "Exercise 2: `is` occurs twice, which is at least 2: keep it.",
-        lambda words, n: numbered(["a", "rose"], pad=0, unk=1),
-    ),
-    (
-        "frequent_vocabulary",
-        "Exercise 2: `and` occurs once and should have become <unk>.",
-        lambda words, n: numbered(sorted(set(words)), pad=0, unk=1),
-    ),
-    (
-        "frequent_vocabulary",
-        "Exercise 2: first <pad>, then <unk>, then the words, sorted.",
-        lambda words, n: numbered(["rose", "is", "a"], pad=0, unk=1),
-    ),
-    (
-        "frequent_vocabulary",
-        "Exercise 2: first <pad>, then <unk>, then the words, sorted.",
-        lambda words, n: numbered(["a", "is", "rose"], pad=1, unk=0),
-    ),
-    (
-        "frequent_vocabulary",
-        "Exercise 2: min_count is not used.",
-        lambda words, n: numbered(["a", "is", "rose"], pad=0, unk=1),
-    ),
-    (
-        "strict_lookup",
-        "Exercise 3: 5 raises IndexError instead.",
-        lambda token_ids, table: table[token_ids],
-    ),
-    (
-        "strict_lookup",
-        "Exercise 3: the id -1 does not exist, and wraps round.",
-        only_upper_end,
-    ),
-    (
-        "strict_lookup",
-        "Exercise 3: the id 5 does not exist, and is moved to row 4.",
-        lambda token_ids, table: table[np.clip(token_ids, 0, len(table) - 1)],
-    ),
-    (
-        "strict_lookup",
-        "Exercise 3: the id 5 gives a row of zeros.",
-        zeros_for_no_id,
-    ),
-    (
-        "strict_lookup",
-        "Exercise 3: the message does not name the id 5.",
-        without_the_id,
-    ),
-    (
-        "strict_lookup",
-        "Exercise 3: the rows of good ids are wrong.",
-        lambda token_ids, table: table[sorted(token_ids)],
-    ),
-    (
-        "table_gradient",
-        "Exercise 4: of a repeated word only the last counts.",
-        overwritten,
-    ),
-    (
-        "table_gradient",
-        "Exercise 4: of a repeated word only the first counts.",
-        first_place_only,
-    ),
-    (
-        "table_gradient",
-        "Exercise 4: repeated words add up; you took their mean.",
-        averaged,
-    ),
-    (
-        "table_gradient",
-        (
-            "Exercise 4: the shape is (5, 2); the gradient has the shape of "
-            "the table, one row for each id: (6, 2)."
-        ),
-        lambda token_ids, upstream, n: upstream,
-    ),
-    (
-        "table_gradient",
-        "Exercise 4: ids 2, 4 and 5 do not occur; their rows are 0.",
-        lambda token_ids, upstream, n: np.ones((n, upstream.shape[1])),
-    ),
-    (
-        "table_gradient",
-        "Exercise 4: the rows of ids 0, 1 and 3 are wrong.",
-        lambda token_ids, upstream, n: np.zeros((n, upstream.shape[1])),
-    ),
-    (
-        "balanced_table",
-        "Exercise 5: the padding row was drawn over; zero it last.",
-        drawn(lambda d: 1, zero_row=None),
-    ),
-    (
-        "balanced_table",
-        "Exercise 5: the padding row was drawn over; zero it last.",
-        drawn(lambda d: 1, zero_row=0),
-    ),
-    (
-        "balanced_table",
-        "Exercise 5: the wrong rows are zero; only row 7 should.",
-        drawn(lambda d: 0),
-    ),
-    (
-        "balanced_table",
-        "Exercise 5: your deviation is 1.000: PyTorch's default.",
-        drawn(lambda d: 1),
-    ),
-    (
-        "balanced_table",
-        "Exercise 5: your deviation is 0.125: tensor2tensor's.",
-        drawn(lambda d: d**-0.5),
-    ),
-    (
-        "balanced_table",
-        "Exercise 5: your deviation is 0.029: Keras' default.",
-        drawn(lambda d: 0.05 / 3**0.5),
-    ),
-    (
-        "balanced_table",
-        (
-            "Exercise 5: your deviation is 0.707: balanced only without the "
-            "factor."
-        ),
-        drawn(lambda d: 0.5**0.5),
-    ),
-    (
-        "balanced_table",
-        "Exercise 5: 1.99 times the right deviation.",
-        drawn(lambda d: (2 / d) ** 0.5),
-    ),
-    (
-        "strict_lookup",
-        "Exercise 3: the id 99 does not exist, and is moved to row 4.",
-        refuses_the_next,
-    ),
-    (
-        "strict_lookup",
-        "Exercise 3: the id -1 does not exist, and is moved to row 0.",
-        moved_to_the_first,
-    ),
-    (
-        "strict_lookup",
-        "Exercise 3: the id -5 does not exist, and wraps round.",
-        from_the_end,
-    ),
-    *(
-        (
-            "table_gradient",
-            "Exercise 4: the rows of ids 0, 1 and 3 are wrong.",
-            spoilt(row, 0),
-        )
-        for row in (0, 1, 3)
-    ),
-    *(
-        (
-            "table_gradient",
-            "Exercise 4: ids 2, 4 and 5 do not occur; their rows are 0.",
-            spoilt(row, 1),
-        )
-        for row in (2, 4, 5)
-    ),
-    (
-        "table_gradient",
-        "Exercise 4: ids 2, 4 and 5 do not occur; their rows are 0.",
-        ones_tf,
-    ),
-    (
-        "balanced_table",
-        "Exercise 5: the padding row was drawn over; zero it last.",
-        drawn(lambda d: 0.01, zero_row=None),
-    ),
-    (
-        "balanced_table",
-        "Exercise 5: the wrong rows are zero; only row 7 should.",
-        drawn(lambda d: 1, zero_row=[7, 299]),
-    ),
-    (
-        "balanced_table",
-        "Exercise 5: 2.00 times the right deviation.",
-        drawn(lambda d: 128**-0.5),  # balanced for d = 64 only
-    ),
-    (
-        "balanced_table",
-        "Exercise 5: 1.05 times the right deviation.",
-        drawn(lambda d: 1.05 * (2 * d) ** -0.5),
-    ),
-    (
-        "balanced_table",
-        "Exercise 5: 0.95 times the right deviation.",
-        drawn(lambda d: 0.95 * (2 * d) ** -0.5),
-    ),
-    (
-        "balanced_table",
-        "Exercise 5: 0.00 times the right deviation.",
-        all_the_same,
-    ),
-    (
-        "balanced_table",
-        "Exercise 5: 11.83 times the right deviation.",
-        drawn(lambda d: 1.05),
-    ),
-]
+SEEDS = count()
 
 
-@pytest.mark.parametrize(("name", "says", "answer"), WRONG)
+def raises(*given):
+    raise KeyError("what was asked for")
+
+
+def seeded(draw):
+    """Return an answer that draws with a generator of the seed."""
+
+    def table(vocab_size, d_model, pad_id, seed):
+        rng = np.random.default_rng(seed)
+        rows = draw(rng, (vocab_size, d_model), (2 * d_model) ** -0.5)
+        rows[pad_id] = 0
+        return rows
+
+    return table
+
+
+def with_a_nan(vocab_size, d_model, pad_id, seed):
+    table = pads(s_of)(vocab_size, d_model, pad_id, seed)
+    table[1, 0] = np.nan
+    return table
+
+
+def one_row_again(rng, shape, s):
+    return np.tile(s * rng.standard_normal(shape[1]), (shape[0], 1))
+
+
+def last_checked_only(token_ids, table):
+    if not 0 <= token_ids[-1] < len(table):
+        raise ValueError(f"no row {token_ids[-1]}")
+    return table[np.clip(token_ids, 0, len(table) - 1)]
+
+
+def two_answers(token_ids, table):
+    return only_upper_end(np.maximum(token_ids, 0), table), table
+
+
+WRONG = {
+    "pad_share": [
+        (
+            "you believe that zero rows are ignored; a score of 0 has the "
+            "weight exp(0) = 1.",
+            lambda n, size: 0.0,
+        ),
+        ("this is the share of the words.", lambda n, size: n / size),
+        (
+            "a share lies between 0 and 1; divide by all places.",
+            lambda n, size: size - n,
+        ),
+        (
+            "a share lies between 0 and 1; divide by all places.",
+            lambda n, size: size / (size - n),
+        ),
+        (
+            "a share lies between 0 and 1; divide by all places.",
+            lambda n, size: n / size - 1,
+        ),
+        (
+            "1.0000 is wrong for 4 words in 1024 places; count the places.",
+            lambda n, size: 1.0,
+        ),
+        (
+            "0.9961 is wrong for 2 words in 5 places; count the places.",
+            lambda n, size: 1020 / 1024,
+        ),
+        (
+            "0.5000 is wrong for 3 words in 3 places; count the places.",
+            lambda n, size: (size - n) / size or 0.5,
+        ),
+        (
+            "this is a percentage, not a share.",
+            lambda n, size: 100 * (size - n) / size,
+        ),
+        (
+            "this compares padding with the words alone.",
+            lambda n, size: (size - n) / n,
+        ),
+        ("NaN or infinity is returned.", lambda n, size: math.nan),
+        ("NaN or infinity is returned.", lambda n, size: np.float32(np.inf)),
+        (
+            "the shape is (1,) instead of a single number.",
+            lambda n, size: [(size - n) / size],
+        ),
+        (
+            "the shape is (1020,) instead of a single number.",
+            lambda n, size: np.full(size - n, 1 / size),
+        ),
+        (
+            "it returns str, not numbers.",
+            lambda n, size: str((size - n) / size),
+        ),
+        (
+            "it returns NoneType, not numbers.",
+            lambda n, size: 1 - n / size if n == 4 else None,
+        ),
+        ("your function raises KeyError: 'what was asked for'.", raises),
+        (
+            "your function raises ZeroDivisionError: float division by zero.",
+            lambda n, size: 1 / (1 + n / float(size - n)),
+        ),
+    ],
+    "frequent_vocabulary": [
+        (
+            "a repeated word was numbered more than once and leaves holes: "
+            "nobody has the ids [2, 3, 4].",
+            lambda words, n: numbered(
+                sorted(frequent(words, n)), pad=0, unk=1
+            ),
+        ),
+        (
+            "no <pad> and <unk>; id 0 is the word ['a'].",
+            lambda words, n: {"a": 0, "is": 1, "rose": 2},
+        ),
+        (
+            "two entries share an id: words, or a word and padding.",
+            lambda words, n: (
+                {"<pad>": 0, "<unk>": 1, "a": 0, "is": 1} | {"rose": 2}
+            ),
+        ),
+        (
+            "`is` occurs 2 times: keep it.",
+            lambda words, n: numbered(["a", "rose"], pad=0, unk=1),
+        ),
+        (
+            "`is` occurs 2 times: keep it.",
+            lambda words, n: numbered(
+                sorted({w for w in words if words.count(w) > n}), pad=0, unk=1
+            ),
+        ),
+        (
+            "`a` occurs 4 times: keep it.",
+            lambda words, n: numbered([], pad=0, unk=1),
+        ),
+        (
+            "`and` occurs once and should have become <unk>.",
+            lambda words, n: numbered(sorted(set(words)), pad=0, unk=1),
+        ),
+        (
+            "first <pad>, then <unk>, then the words, sorted.",
+            lambda words, n: numbered(["rose", "is", "a"], pad=0, unk=1),
+        ),
+        (
+            "first <pad>, then <unk>, then the words, sorted.",
+            lambda words, n: numbered(["a", "is", "rose"], pad=1, unk=0),
+        ),
+        (
+            "min_count is not used.",
+            lambda words, n: numbered(["a", "is", "rose"], pad=0, unk=1),
+        ),
+        (
+            "`a` occurs once and should have become <unk>.",
+            lambda words, n: numbered(
+                sorted({w for w in words if n < 3 or words.count(w) >= n})
+                if "b" in words
+                else sorted(set(frequent(words, n))),
+                pad=0,
+                unk=1,
+            ),
+        ),
+        (
+            "`a` occurs 1 times: keep it.",
+            lambda words, n: numbered(
+                sorted(set(frequent(words, max(n, 2)))), pad=0, unk=1
+            ),
+        ),
+        (
+            "a dict is expected, not list.",
+            lambda words, n: sorted(set(frequent(words, n))),
+        ),
+        (
+            "a dict is expected, not ndarray.",
+            lambda words, n: np.unique(frequent(words, n)),
+        ),
+        (
+            "an id is a whole number; '<pad>' has '0'.",
+            lambda words, n: {"<pad>": "0", "a": [2], "is": 1, "rose": 3},
+        ),
+        (
+            "an id is a whole number; 'a' has 2.0.",
+            lambda words, n: {"<pad>": 0, "a": 2.0, "is": 1, "rose": 3},
+        ),
+        (
+            "an id is a whole number; '<pad>' has False.",
+            lambda words, n: {"<pad>": False, "a": 2, "is": 1, "rose": 3},
+        ),
+        ("your function raises KeyError: 'what was asked for'.", raises),
+        (
+            "a dict is expected, not NoneType.",
+            lambda words, n: (
+                numbered(["a", "is", "rose"], pad=0, unk=1) if n == 2 else None
+            ),
+        ),
+    ],
+    "strict_lookup": [
+        ("5 raises IndexError instead.", lambda ids, table: table[ids]),
+        ("the id -1 does not exist, and wraps round.", only_upper_end),
+        (
+            "the id 5 does not exist, and is moved to row 4.",
+            lambda ids, table: table[np.clip(ids, 0, len(table) - 1)],
+        ),
+        ("the id 5 gives a row of zeros.", zeros_for_no_id),
+        ("the message does not name the id 5.", without_the_id),
+        (
+            "the rows of good ids are wrong.",
+            lambda ids, table: table[sorted(ids)],
+        ),
+        (
+            "the id 99 does not exist, and is moved to row 4.",
+            refuses_the_next,
+        ),
+        (
+            "the id -1 does not exist, and is moved to row 0.",
+            moved_to_the_first,
+        ),
+        ("the id -5 does not exist, and wraps round.", from_the_end),
+        (
+            "the id 5 does not exist, and is moved to row 4.",
+            last_checked_only,
+        ),
+        (
+            "the id 5 does not exist, and gives [7. 7. 7.].",
+            lambda ids, table: np.where(
+                (ids < len(table))[:, None],
+                table[np.minimum(ids, len(table) - 1)],
+                7.0,
+            ),
+        ),
+        (
+            "NaN or infinity is returned.",
+            lambda ids, table: np.where(
+                ((ids >= 0) & (ids < len(table)))[:, None],
+                table[np.clip(ids, 0, len(table) - 1)],
+                np.nan,
+            ),
+        ),
+        (
+            "the shape is (3,) instead of (3, 3).",
+            lambda ids, table: table[ids, 0],
+        ),
+        (
+            "it returns a tuple; return the one that is asked for.",
+            two_answers,
+        ),
+        ("it returns list, not numbers.", lambda ids, table: [table, [1.0]]),
+        (
+            "it returns NoneType, not numbers.",
+            lambda ids, table: table[ids] if max(ids) < len(table) else None,
+        ),
+        ("your function raises KeyError: 'what was asked for'.", raises),
+    ],
+    "table_gradient": [
+        ("of a repeated word only the last place counts.", overwritten),
+        ("of a repeated word only the first place counts.", first_place_only),
+        ("repeated words add up; no mean.", averaged),
+        (
+            "the shape is (5, 2) instead of (6, 2).",
+            lambda ids, upstream, n: upstream,
+        ),
+        (
+            "the ids [2, 4, 5] do not occur; their rows are 0.",
+            lambda ids, upstream, n: np.ones((n, upstream.shape[1])),
+        ),
+        (
+            "the rows of the ids [0, 1, 3] are wrong.",
+            lambda ids, upstream, n: np.zeros((n, upstream.shape[1])),
+        ),
+        (
+            "upstream is not used: every place counts as 1.",
+            lambda ids, upstream, n: spoilt(n - 1, 0)(
+                ids, 0 * upstream + 1, n
+            ),
+        ),
+        (
+            "the sign is that of a step downhill.",
+            lambda ids, upstream, n: -np.eye(n)[ids].T @ upstream,
+        ),
+        (
+            "the places add up; you took their mean.",
+            lambda ids, upstream, n: np.eye(n)[ids].T @ upstream / len(ids),
+        ),
+        *(
+            (f"the rows of the ids [{row}] are wrong.", spoilt(row, 7))
+            for row in (0, 1, 3)
+        ),
+        *(
+            (
+                "the ids [2, 4, 5] do not occur; their rows are 0.",
+                spoilt(row, 1),
+            )
+            for row in (2, 4, 5)
+        ),
+        ("the ids [2, 4, 5] do not occur; their rows are 0.", ones_tf),
+        (
+            "the shape is (6, 2) instead of (2, 4).",
+            lambda ids, upstream, n: np.eye(6)[ids].T @ upstream[:, :2],
+        ),
+        (
+            "NaN or infinity is returned.",
+            lambda ids, upstream, n: 0 / np.zeros((n, upstream.shape[1])),
+        ),
+        ("it returns list, not numbers.", lambda ids, upstream, n: [[1], []]),
+        ("it returns dict, not numbers.", lambda ids, upstream, n: {3: [1.0]}),
+        ("your function raises KeyError: 'what was asked for'.", raises),
+    ],
+    "balanced_table": [
+        (
+            "the padding row was drawn over; zero it last.",
+            drawn(lambda d: 1, zero_row=None),
+        ),
+        (
+            "the padding row was drawn over; zero it last.",
+            drawn(s_of, zero_row=[0, 1]),
+        ),
+        ("row 0 is zero, and pad_id is 7.", drawn(s_of, zero_row=0)),
+        ("row 7 is zero, and pad_id is 0.", drawn(s_of, zero_row=7)),
+        (
+            "the wrong rows are zero; only row 7 should.",
+            drawn(lambda d: 0),
+        ),
+        (
+            "the wrong rows are zero; only row 7 should.",
+            drawn(lambda d: 1, zero_row=[7, 299]),
+        ),
+        ("your deviation is 1.000: PyTorch's default.", pads(lambda d: 1)),
+        (
+            "your deviation is 0.125: tensor2tensor's.",
+            pads(lambda d: d**-0.5),
+        ),
+        (
+            "your deviation is 0.029: Keras' default.",
+            pads(lambda d: 0.05 / 3**0.5),
+        ),
+        (
+            "your deviation is 0.707: balanced only without the factor.",
+            pads(lambda d: 0.5**0.5),
+        ),
+        (
+            "your deviation is 0.008: a variance taken for a deviation.",
+            pads(lambda d: 1 / (2 * d)),
+        ),
+        (
+            "your deviation is 0.074: Xavier's.",
+            seeded(
+                lambda rng, shape, s: (
+                    (2 / sum(shape)) ** 0.5 * rng.standard_normal(shape)
+                )
+            ),
+        ),
+        (
+            "your deviation is 0.051: uniform from -s to s deviates by less "
+            "than s.",
+            seeded(lambda rng, shape, s: rng.uniform(-s, s, shape)),
+        ),
+        (
+            "the mean of your numbers is 5.00, not 0.",
+            seeded(lambda rng, shape, s: 5 + s * rng.standard_normal(shape)),
+        ),
+        (
+            "the mean of your numbers is 0.09, not 0.",
+            seeded(lambda rng, shape, s: s * (1 + rng.standard_normal(shape))),
+        ),
+        ("1.99 times the right deviation.", pads(lambda d: (2 / d) ** 0.5)),
+        (
+            "2.00 times the right deviation.",
+            pads(lambda d: 128**-0.5),  # balanced for d = 64 only
+        ),
+        ("1.05 times the right deviation.", pads(lambda d: 1.05 * s_of(d))),
+        ("0.95 times the right deviation.", pads(lambda d: 0.95 * s_of(d))),
+        ("11.83 times the right deviation.", pads(lambda d: 1.05)),
+        ("some words have the same row; draw each number.", all_the_same),
+        (
+            "some words have the same row; draw each number.",
+            seeded(one_row_again),
+        ),
+        (
+            "seed is not used.",
+            lambda n, d, pad, seed: pads(s_of)(n, d, pad, 0),
+        ),
+        (
+            "one seed gives two tables.",
+            lambda n, d, pad, seed: pads(s_of)(n, d, pad, next(SEEDS)),
+        ),
+        ("NaN or infinity is returned.", with_a_nan),
+        (
+            "the shape is (64, 300) instead of (300, 64).",
+            lambda n, d, pad, seed: pads(s_of)(n, d, pad, seed).T,
+        ),
+        ("your function raises KeyError: 'what was asked for'.", raises),
+    ],
+}
+
+
 def test_wrong_answer_is_diagnosed(book, name, says, answer):
     assert book[f"check_{name}"](answer) == says
 
@@ -407,9 +551,75 @@ def gradient_tf(token_ids, upstream, vocab_size):
     return tf.math.unsorted_segment_sum(upstream, token_ids, vocab_size)
 
 
-@pytest.mark.parametrize("answer", [gradient_torch, gradient_tf])
-def test_answers_in_either_framework_are_accepted(book, answer):
-    assert book["check_table_gradient"](answer) == "Exercise 4: correct."
+def balanced_torch(vocab_size, d_model, pad_id, seed):
+    import torch
+
+    torch.manual_seed(seed)
+    layer = torch.nn.Embedding(vocab_size, d_model, padding_idx=pad_id)
+    torch.nn.init.normal_(layer.weight, std=s_of(d_model))
+    with torch.no_grad():
+        layer.weight[pad_id] = 0
+    return layer.weight  # a parameter, which is being trained
+
+
+def share_tf(num_words, seq_len):
+    import tensorflow as tf
+
+    return 1 - tf.constant(num_words / seq_len, tf.float64)
+
+
+def frequent_numpy(words, min_count):
+    kept, counts = np.unique(words, return_counts=True)
+    return numbered([], pad=np.int64(0), unk=np.int64(1)) | {
+        word: i for i, word in enumerate(kept[counts >= min_count], 2)
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("pad_share", share_tf),
+        ("frequent_vocabulary", frequent_numpy),
+        ("table_gradient", gradient_torch),
+        ("table_gradient", gradient_tf),
+        ("balanced_table", balanced_torch),
+    ],
+)
+def test_answers_in_either_framework_are_accepted(book, name, answer):
+    assert book[f"check_{name}"](answer).endswith(": correct.")
+
+
+@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize(
+    "answer",
+    [
+        raises,
+        len,
+        7,
+        lambda *given: given,
+        lambda *given: "text",
+        lambda *given: [1.0, [2.0]],
+        lambda *given: {},
+        lambda *given: [math.nan],
+        lambda *given: np.full((6, 2), np.nan),
+        lambda *given: np.array([None]),
+        lambda *given: 1j,
+    ],
+    ids=str,
+)
+def test_whatever_an_answer_does_gets_a_sentence(book, name, answer):
+    said = book[f"check_{name}"](answer)
+    assert said.startswith("Exercise ") and said.endswith(".")
+    assert "correct" not in said and "attempted" not in said
+
+
+def test_an_answer_cannot_change_what_it_is_compared_with(book):
+    def spoils(token_ids, upstream, vocab_size):
+        right = np.eye(vocab_size)[token_ids].T @ upstream
+        token_ids[:], upstream[:] = 0, 0
+        return right
+
+    assert book["check_table_gradient"](spoils) == "Exercise 4: correct."
 
 
 # What the chapter's functions refuse.
