@@ -10,7 +10,11 @@ from itertools import count
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+# Few examples, chosen the same way on every run: the frameworks are slow.
+FEW = settings(max_examples=25, derandomize=True, deadline=None, database=None)
 pytestmark = pytest.mark.xdist_group("frameworks")
 
 
@@ -620,6 +624,77 @@ def test_an_answer_cannot_change_what_it_is_compared_with(book):
         return right
 
     assert book["check_table_gradient"](spoils) == "Exercise 4: correct."
+
+
+# Lookups, for every type and size.
+
+
+@FEW
+@given(
+    kind=st.sampled_from(["uint8", "uint16", "int8", "int32", "int64"]),
+    table_kind=st.sampled_from(["float16", "bfloat16", "float32", "float64"]),
+    shape=st.sampled_from([(0,), (1,), (5,), (2, 3), (0, 4), (2, 0), (1, 1)]),
+    N=st.integers(1, 6),
+    D=st.integers(1, 4),
+    strided=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_lookups_hold_for_every_type_and_size(
+    book, kind, table_kind, shape, N, D, strided, seed
+):
+    """Both ways, in both frameworks, are rows of the table, in its type."""
+    tf, torch = book["tf"], book["torch"]
+    rng = np.random.default_rng(seed)
+    ids = torch.tensor(rng.integers(0, N, (*shape, 2)).astype(kind))
+    ids = ids[..., 0] if strided else ids[..., 0].contiguous()
+    table = torch.tensor(rng.standard_normal((D, N))).T
+    table = table.to(getattr(torch, table_kind))
+    ids_tf = tf.constant(ids.numpy())
+    table_tf = tf.constant(table.double().numpy(), table_kind)
+    right = table.double().numpy()[ids.numpy()]
+    for name in ("embed", "embed_one_hot"):
+        found, twin = (
+            book[name](ids, table),
+            book[f"{name}_tf"](ids_tf, table_tf),
+        )
+        assert found.dtype == table.dtype and twin.dtype == table_tf.dtype
+        np.testing.assert_array_equal(found.double(), right)
+        np.testing.assert_array_equal(tf.cast(twin, "float64"), right)
+    rows, rows_tf = book["one_hot"](ids, N), book["one_hot_tf"](ids_tf, N)
+    assert rows.dtype == torch.float32 and rows_tf.dtype == tf.float32
+    for found in (rows, rows_tf):
+        np.testing.assert_array_equal(found, np.eye(N)[ids.numpy()])
+
+
+@pytest.mark.parametrize("kind", ["bool", "float16", "float32", "float64"])
+@pytest.mark.parametrize("name", ["embed", "one_hot", "embed_one_hot"])
+def test_lookups_refuse_what_is_no_id(book, kind, name):
+    ids = np.array([[1, 0], [0, 1]], kind)
+    table = np.eye(2, dtype=np.float32)
+    for suffix, array in (
+        ("", book["torch"].tensor),
+        ("_tf", book["tf"].constant),
+    ):
+        last = 2 if name == "one_hot" else array(table)
+        with pytest.raises(TypeError, match="and ids are whole numbers"):
+            book[f"{name}{suffix}"](array(ids), last)
+
+
+# Which rows move.
+
+
+def test_rows_that_move_are_those_of_the_optimiser(book):
+    every, seen = list(range(6)), [1, 2, 3, 4]
+    for moved in (book["moved"], book["moved_tf"]):
+        assert list(moved.values()) == [[3, 4], seen, seen, every, every]
+
+
+def test_padding_gets_less_than_its_share_on_average(book):
+    shares = book["pad_shares"]
+    assert all(row["mean"] < row["alike"] for row in shares.values())
+    draws = [book["pad_attention"](4, 10, 64, seed) for seed in range(300)]
+    assert 0.47 < np.mean(draws) < 0.53
+    assert np.quantile(draws, 0.05) < 0.32 < 0.68 < np.quantile(draws, 0.95)
 
 
 # What the chapter's functions refuse.

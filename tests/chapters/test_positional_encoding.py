@@ -9,7 +9,11 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+# Few examples, chosen the same way on every run: the frameworks are slow.
+FEW = settings(max_examples=25, derandomize=True, deadline=None, database=None)
 frameworks = pytest.mark.xdist_group("frameworks")
 
 
@@ -118,291 +122,363 @@ def ones_torch(positions, d):
     return torch.ones(*positions.shape, d)
 
 
-WRONG = [
-    (
-        "wavelength",
-        "Exercise 1: a round is 2 pi radians, not one.",
-        wave(pair, round_=1),
-    ),
-    (
-        "wavelength",
-        "Exercise 1: you multiplied; a slow hand takes longer.",
-        lambda c, d: 2 * math.pi / 10000 ** (pair(c) / d),
-    ),
-    (
-        "wavelength",
-        "Exercise 1: the exponent is doubled: 3 is a column.",
-        wave(lambda c: 2 * c),
-    ),
-    (
-        "wavelength",
-        "Exercise 1: an odd column has its sine's speed.",
-        wave(lambda c: c),
-    ),
-    (
-        "wavelength",
-        "Exercise 1: the base is 10000, not 1000.",
-        wave(pair, base=1000),
-    ),
-    (
-        "wavelength",
-        "Exercise 1: every column has its own pair's speed, not the first's.",
-        wave(lambda c: 0),
-    ),
-    (
-        "wavelength",
-        "Exercise 1: 7.3 for column 511 of 512.",
-        lambda c, d: wave(pair)(min(c, 9), d),
-    ),
-    (
-        "halves_table",
-        "Exercise 2: this is the interleaved layout, unchanged.",
-        lambda n, d: in_turn(*parts(n, d)),
-    ),
-    (
-        "halves_table",
-        "Exercise 2: the sines come first.",
-        lambda n, d: np.concatenate(parts(n, d)[::-1], axis=1),
-    ),
-    (
-        "halves_table",
-        "Exercise 2: these are tensor2tensor's speeds, d/2 - 1.",
-        lambda n, d: halves(n, d, pairs=d / 2 - 1),
-    ),
-    (
-        "halves_table",
-        "Exercise 2: width 5 gives (10, 6), not (10, 5).",
-        halves,
-    ),
-    (
-        "halves_table",
-        "Exercise 2: width 5 gives (10, 4), not (10, 5).",
-        even_only,
-    ),
-    ("halves_table", "Exercise 2: wrong at width 5.", odd_shifted),
-    (
-        "halves_table",
-        "Exercise 2: the shape is (6, 10) instead of (10, 6).",
-        lambda n, d: np.zeros((d, n)),
-    ),
-    (
-        "halves_table",
-        "Exercise 2: these are not pairs; reshape to (-1, 3, 2).",
-        lambda n, d: (
-            in_turn(*parts(n, d))
-            .reshape(n, 2, -1)
-            .swapaxes(1, 2)
-            .reshape(n, d)
+def raises(*given):
+    raise KeyError("what was asked for")
+
+
+def only_width_6(positions, d):
+    return slip(right_angle)(positions, 6)
+
+
+def halves_right(n, d):
+    sines, cosines = parts(n, d)
+    return np.concatenate([sines, cosines[:, : d // 2]], axis=1)
+
+
+def padded_left(mask):
+    """Return places counted from the first word, also after the last."""
+    return np.maximum(np.arange(mask.shape[1]) - mask.argmax(1)[:, None], 0)
+
+
+WRONG = {
+    "wavelength": [
+        (
+            "column 3 of 6: a round is 2 pi radians, not one.",
+            wave(pair, round_=1),
         ),
-    ),
-    (
-        "halves_table",
         (
-            "Exercise 2: row 1 should be [0.8415 0.0464 0.0022 0.5403 0.9989 "
-            "1.    ]"
+            "column 3 of 6: a round is 2 pi radians, not one.",
+            lambda c, d: np.float32(wave(pair, round_=1)(c, d)),
         ),
-        lambda n, d: np.zeros((n, d)),
-    ),
-    (
-        "word_positions",
-        "Exercise 3: padding on the left is counted as words.",
-        lambda mask: np.arange(5) + 0 * mask,
-    ),
-    (
-        "word_positions",
-        "Exercise 3: padding on the left is counted as words.",
-        lambda mask: np.arange(5) * mask,
-    ),
-    (
-        "word_positions",
-        "Exercise 3: the first word is 0, not 1.",
-        lambda mask: mask.cumsum(1),
-    ),
-    (
-        "word_positions",
-        "Exercise 3: the first word is 0, not 1.",
-        lambda mask: mask.cumsum(1) * mask,
-    ),
-    (
-        "word_positions",
-        "Exercise 3: a place before the first word has position -1.",
-        lambda mask: mask.cumsum(1) - 1,
-    ),
-    (
-        "word_positions",
-        "Exercise 3: you count down the batch, not along it.",
-        lambda mask: mask.cumsum(0) - 1,
-    ),
-    (
-        "word_positions",
-        "Exercise 3: the shape is (2,) instead of (2, 5).",
-        lambda mask: mask.sum(1),
-    ),
-    (
-        "word_positions",
-        "Exercise 3: places without a word should have position 0.",
-        lambda mask: np.maximum(mask.cumsum(1) - 1, 0) + 7 * ~mask,
-    ),
-    (
-        "word_positions",
-        "Exercise 3: [0 0 1 1 1] gives [0 0 0 0 0].",
-        lambda mask: 0 * mask,
-    ),
-    (
-        "encode_positions",
-        "Exercise 4: the positions are multiplied, not divided.",
-        slip(lambda p, c, d: p * 10000 ** (pair(c) / d)),
-    ),
-    (
-        "encode_positions",
-        "Exercise 4: one column: the index is lost, as in 1 // 2.",
-        one_column,
-    ),
-    (
-        "encode_positions",
-        "Exercise 4: the exponent is doubled: i is a column, or a pair.",
-        slip(lambda p, c, d: p / 10000 ** (2 * c / d)),
-    ),
-    (
-        "encode_positions",
-        "Exercise 4: odd columns have a speed of their own: forgot the - 1.",
-        slip(lambda p, c, d: p / 10000 ** (c / d)),
-    ),
-    (
-        "encode_positions",
-        "Exercise 4: the base is 1000 instead of 10000.",
-        slip(lambda p, c, d: p / 1000 ** (pair(c) / d)),
-    ),
-    (
-        "encode_positions",
         (
-            "Exercise 4: positions are held in half precision: 300 and 301 "
-            "are one."
+            "column 3 of 6: a round is 2 pi radians, not pi.",
+            wave(pair, round_=math.pi),
         ),
-        slip(half_angle),
-    ),
-    (
-        "encode_positions",
-        "Exercise 4: sines and cosines stand in halves, not in turn.",
-        lambda p, d: slip(right_angle)(p, d)[..., [0, 2, 4, 1, 3, 5]],
-    ),
-    (
-        "encode_positions",
-        "Exercise 4: you count the places; use the numbers given.",
-        lambda p, d: slip(right_angle)(np.arange(3) + 0 * p, d),
-    ),
-    (
-        "encode_positions",
-        "Exercise 4: the shape is (6, 6), not (2, 3, 6).",
-        lambda p, d: slip(right_angle)(p.ravel(), d),
-    ),
-    (
-        "encode_positions",
-        "Exercise 4: position 0 gives [1. 1. 1. 1. 1. 1.].",
-        lambda p, d: np.ones((2, 3, d)),
-    ),
-    (
-        "find_base",
-        "Exercise 5: the first hand has the speed 1 with every base.",
-        power_of(lambda d: -d / 2, 0),
-    ),
-    (
-        "find_base",
-        "Exercise 5: its root: column 2 has the exponent 2/d, not 4/d.",
-        power_of(lambda d: -d / 4),
-    ),
-    (
-        "find_base",
-        "Exercise 5: its square: column 2 has the exponent 2/d, not 1/d.",
-        power_of(lambda d: -d),
-    ),
-    (
-        "find_base",
-        "Exercise 5: its reciprocal: hands are slower, not faster.",
-        power_of(lambda d: d / 2),
-    ),
-    (
-        "find_base",
-        "Exercise 5: this is the second denominator.",
-        power_of(lambda d: -1),
-    ),
-    (
-        "find_base",
-        "Exercise 5: this is the last denominator.",
-        power_of(lambda d: 1 - d / 2),
-    ),
-    (
-        "find_base",
-        "Exercise 5: you return the usual base without looking.",
-        lambda table: 10000,
-    ),
-    ("find_base", "Exercise 5: 7.0 for base 10000, width 6.", lambda table: 7),
-    *(
         (
-            "wavelength",
-            f"Exercise 1: 7.0 for column {column} of {width}.",
-            wrong_at(column, width, answer=wave(pair)),
-        )
-        for column, width in [(3, 6), (2, 6), (0, 8), (511, 512)]
-    ),
-    (
-        "wavelength",
-        "Exercise 1: a round is 2 pi radians, not one.",
-        lambda c, d: np.float32(wave(pair, round_=1)(c, d)),
-    ),
-    (
-        "word_positions",
-        "Exercise 3: [0 0 1 1 1] gives [0 0 0 2 4].",
-        lambda mask: 2 * (mask.cumsum(1) - 1) * mask,
-    ),
-    (
-        "word_positions",
-        "Exercise 3: places without a word should have position 0.",
-        lambda mask: np.maximum(mask.cumsum(1) - 1, 0),
-    ),
-    (
-        "encode_positions",
-        "Exercise 4: position 0 gives [1. 1. 1. 1. 1. 1.].",
-        ones_torch,
-    ),
-    (
-        "encode_positions",
-        "Exercise 4: position 1 gives [0. 1. 0. 1. 0. 1.].",
-        lambda p, d: slip(right_angle)(p * (p > 1), d),
-    ),
-    (
-        "encode_positions",
-        "Exercise 4: position 4 gives [0. 1. 0. 1. 0. 1.].",
-        lambda p, d: slip(right_angle)(p * (p != 4), d),
-    ),
-    (
-        "encode_positions",
-        "Exercise 4: position 2.5 gives [0. 1. 0. 1. 0. 1.].",
-        lambda p, d: slip(right_angle)(p * (p % 1 == 0), d),
-    ),
-    (
-        "encode_positions",
-        (
-            "Exercise 4: position 2.5 gives "
-            "[ 0.     -0.8011  0.1158  0.9933  0.0054  1.    ]."
+            "column 3 of 6: you multiplied; a slow hand takes longer.",
+            lambda c, d: 2 * math.pi / 10000 ** (pair(c) / d),
         ),
-        without_one_number,
-    ),
-    *(
         (
-            "find_base",
-            f"Exercise 5: 7.0 for base {base}, width {width}.",
-            blind_to(base),
-        )
-        for base, width in [(1000, 6), (10, 4), (500, 8)]
-    ),
-]
+            "column 3 of 6: the exponent is doubled.",
+            wave(lambda c: 2 * c),
+        ),
+        (
+            "column 3 of 6: it is its sine's speed.",
+            wave(lambda c: c),
+        ),
+        (
+            "column 3 of 6: the exponent lacks its 2.",
+            wave(lambda c: c // 2),
+        ),
+        (
+            "column 3 of 6: the base is 10000, not 1000.",
+            wave(pair, base=1000),
+        ),
+        (
+            "column 3 of 6: this is the first pair's; each has its own speed.",
+            wave(lambda c: 0),
+        ),
+        (
+            "rounded: 135 for column 3 of 6.",
+            lambda c, d: round(wave(pair)(c, d)),
+        ),
+        (
+            "rounded: 135.4 for column 3 of 6.",
+            lambda c, d: round(wave(pair)(c, d), 1),
+        ),
+        (
+            "7.25571 for column 511 of 512.",
+            lambda c, d: wave(pair)(min(c, 9), d),
+        ),
+        *(
+            (
+                f"7 for column {column} of {width}.",
+                wrong_at(column, width, answer=wave(pair)),
+            )
+            for column, width in [(3, 6), (2, 6), (0, 8), (511, 512), (4, 7)]
+        ),
+        ("NaN or infinity is returned.", lambda c, d: math.nan),
+        (
+            "the shape is (6,) instead of a single number.",
+            lambda c, d: [wave(pair)(i, 6) for i in range(6)],
+        ),
+        ("it returns str, not numbers.", lambda c, d: str(wave(pair)(c, d))),
+        (
+            "it returns NoneType, not numbers.",
+            lambda c, d: wave(pair)(c, d) if c % 2 else None,
+        ),
+        ("your function raises KeyError: 'what was asked for'.", raises),
+    ],
+    "halves_table": [
+        (
+            "this is the interleaved layout, unchanged.",
+            lambda n, d: in_turn(*parts(n, d)),
+        ),
+        (
+            "the sines come first.",
+            lambda n, d: np.concatenate(parts(n, d)[::-1], axis=1),
+        ),
+        (
+            "these are tensor2tensor's speeds, d/2 - 1.",
+            lambda n, d: halves(n, d, pairs=d / 2 - 1),
+        ),
+        ("the shape is (10, 6) instead of (10, 5).", halves),
+        ("the shape is (10, 4) instead of (10, 5).", even_only),
+        (
+            "0.0000 in row 0 and column 3 of the table of width 5.",
+            odd_shifted,
+        ),
+        (
+            "the shape is (6, 10) instead of (10, 6).",
+            lambda n, d: np.zeros((d, n)),
+        ),
+        (
+            "these are not pairs; reshape to (-1, 3, 2).",
+            lambda n, d: (
+                in_turn(*parts(n, d))
+                .reshape(n, 2, -1)
+                .swapaxes(1, 2)
+                .reshape(n, d)
+            ),
+        ),
+        (
+            "0.0000 in row 0 and column 3 of the table of width 6.",
+            lambda n, d: np.zeros((n, d)),
+        ),
+        (
+            "the shape is (10, 6) instead of (3, 8).",
+            lambda n, d: halves(10, d)[:, :d] if d < 6 else halves(10, 6),
+        ),
+        (
+            "0.1486 in row 1 and column 1 of the table of width 8.",
+            lambda n, d: (
+                halves(n, 8, pairs=d / 2 * (4.84 / 4 if d == 8 else 1))
+                if d == 8
+                else halves_right(n, d)
+            ),
+        ),
+        (
+            "NaN or infinity is returned.",
+            lambda n, d: halves(n, d)[:, :d] * math.nan,
+        ),
+        (
+            "it returns a tuple; return the one that is asked for.",
+            lambda n, d: (np.zeros((n, 1)), np.zeros((n, 2))),
+        ),
+        (
+            "it returns list, not numbers.",
+            lambda n, d: [[0.0] * (d - 1), [0.0] * d],
+        ),
+        ("your function raises KeyError: 'what was asked for'.", raises),
+    ],
+    "word_positions": [
+        (
+            "padding on the left is counted as words.",
+            lambda mask: np.arange(mask.shape[1]) + 0 * mask,
+        ),
+        (
+            "padding on the left is counted as words.",
+            lambda mask: np.arange(mask.shape[1]) * mask,
+        ),
+        ("the first word is 0, not 1.", lambda mask: mask.cumsum(1)),
+        ("the first word is 0, not 1.", lambda mask: mask.cumsum(1) * mask),
+        (
+            "a place before the first word has position -1.",
+            lambda mask: mask.cumsum(1) - 1,
+        ),
+        (
+            "you count down the batch, not along it.",
+            lambda mask: mask.cumsum(0) - 1,
+        ),
+        (
+            "you count from the last word.",
+            lambda mask: (mask.sum(1, keepdims=True) - mask.cumsum(1)) * mask,
+        ),
+        (
+            "the shape is (2,) instead of (2, 5).",
+            lambda mask: mask.sum(1),
+        ),
+        (
+            "places without a word should have position 0.",
+            lambda mask: np.maximum(mask.cumsum(1) - 1, 0) + 7 * ~mask,
+        ),
+        (
+            "places without a word should have position 0.",
+            lambda mask: np.maximum(mask.cumsum(1) - 1, 0),
+        ),
+        ("places without a word should have position 0.", padded_left),
+        ("[0 0 1 1 1] gives [0 0 0 0 0].", lambda mask: 0 * mask),
+        (
+            "[0 0 1 1 1] gives [0 0 0 2 4].",
+            lambda mask: 2 * (mask.cumsum(1) - 1) * mask,
+        ),
+        (
+            "the shape is (2, 5) instead of (3, 4).",
+            lambda mask: np.array([[0, 0, 0, 1, 2], [0, 1, 2, 3, 0]]),
+        ),
+        (
+            "[1 1 1 1] gives [0 2 4 6].",  # right for two sentences only
+            lambda mask: (mask.cumsum(1) - 1) * mask * max(len(mask) - 1, 1),
+        ),
+        (
+            "it returns list, not numbers.",
+            lambda mask: [list(range(sum(row))) for row in mask],
+        ),
+        (
+            "NaN or infinity is returned.",
+            lambda mask: np.where(mask, mask.cumsum(1) - 1, math.nan),
+        ),
+        ("it returns ndarray, not numbers.", lambda mask: mask),
+        ("your function raises KeyError: 'what was asked for'.", raises),
+    ],
+    "encode_positions": [
+        (
+            "the positions are multiplied, not divided.",
+            slip(lambda p, c, d: p * 10000 ** (pair(c) / d)),
+        ),
+        ("one column: the index is lost, as in 1 // 2.", one_column),
+        (
+            "the exponent is doubled: i is a column, or a pair.",
+            slip(lambda p, c, d: p / 10000 ** (2 * c / d)),
+        ),
+        (
+            "odd columns have a speed of their own: forgot the - 1.",
+            slip(lambda p, c, d: p / 10000 ** (c / d)),
+        ),
+        (
+            "the base is 1000 instead of 10000.",
+            slip(lambda p, c, d: p / 1000 ** (pair(c) / d)),
+        ),
+        (
+            "positions are held in half precision: 300 and 301 are one.",
+            slip(half_angle),
+        ),
+        (
+            "sines and cosines stand in halves, not in turn.",
+            lambda p, d: slip(right_angle)(p, d)[..., np.r_[0:d:2, 1:d:2]],
+        ),
+        (
+            "you count the places; use the numbers given.",
+            lambda p, d: slip(right_angle)(np.arange(p.shape[1]) + 0 * p, d),
+        ),
+        (
+            "the shape is (6, 6) instead of (2, 3, 6).",
+            lambda p, d: slip(right_angle)(p.ravel(), d),
+        ),
+        (
+            "1.0000 stands at [0, 0, 0], and is wrong.",
+            lambda p, d: np.ones((2, 3, d)),
+        ),
+        ("1.0000 stands at [0, 0, 0], and is wrong.", ones_torch),
+        (
+            "0.0000 stands at [0, 1, 0], and is wrong.",
+            lambda p, d: slip(right_angle)(p * (p > 1), d),
+        ),
+        (
+            "0.0000 stands at [1, 0, 0], and is wrong.",
+            lambda p, d: slip(right_angle)(p * (p != 4), d),
+        ),
+        (
+            "0.0000 stands at [1, 2, 0], and is wrong.",
+            lambda p, d: slip(right_angle)(p * (p % 1 == 0), d),
+        ),
+        ("0.0000 stands at [1, 2, 0], and is wrong.", without_one_number),
+        ("the shape is (1, 2, 6) instead of (1, 2, 8).", only_width_6),
+        (
+            "0.0927 stands at [0, 0, 2], and is wrong.",  # the width, ignored
+            lambda p, d: slip(
+                lambda p, c, d: p / 10000 ** (pair(c) / (6 if d == 6 else 5.3))
+            )(p, d),
+        ),
+        (
+            "NaN or infinity is returned.",
+            lambda p, d: slip(right_angle)(p, d) / p[..., None],
+        ),
+        (
+            "it returns list, not numbers.",
+            lambda p, d: [[0.0], [1.0, 2.0]],
+        ),
+        (
+            "it returns NoneType, not numbers.",
+            lambda p, d: slip(right_angle)(p, d) if d == 6 else None,
+        ),
+        ("your function raises KeyError: 'what was asked for'.", raises),
+    ],
+    "find_base": [
+        (
+            "the first hand has the speed 1 with every base.",
+            power_of(lambda d: -d / 2, 0),
+        ),
+        (
+            "its root: column 2 has the exponent 2/d, not 4/d.",
+            power_of(lambda d: -d / 4),
+        ),
+        (
+            "its square: column 2 has the exponent 2/d, not 1/d.",
+            power_of(lambda d: -d),
+        ),
+        (
+            "its reciprocal: hands are slower, not faster.",
+            power_of(lambda d: d / 2),
+        ),
+        ("this is the second denominator.", power_of(lambda d: -1)),
+        ("this is the last denominator.", power_of(lambda d: 1 - d / 2)),
+        (
+            "you return the usual base without looking.",
+            lambda table: 10000,
+        ),
+        ("its logarithm.", lambda table: math.log(find(table))),
+        ("7.0 for base 10000, width 6.", lambda table: 7),
+        *(
+            (f"7.0 for base {base}, width {width}.", blind_to(base))
+            for base, width in [(1000, 6), (10, 4), (500, 8), (2.5, 64)]
+        ),
+        ("NaN or infinity is returned.", lambda table: math.nan),
+        (
+            "it returns complex, not numbers.",
+            lambda table: (-1) ** 0.5 * find(table),
+        ),
+        (
+            "the shape is (4,) instead of a single number.",
+            lambda table: [find(table)] * 4,
+        ),
+        (
+            "your function raises ValueError: math domain error.",
+            lambda table: math.acos(7 * table[1][3]),
+        ),
+        ("your function raises KeyError: 'what was asked for'.", raises),
+    ],
+}
 
 
 @frameworks
-@pytest.mark.parametrize(("name", "says", "answer"), WRONG)
 def test_wrong_answer_is_diagnosed(book, name, says, answer):
     assert book[f"check_{name}"](answer) == says
+
+
+@frameworks
+@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize(
+    "answer",
+    [
+        raises,
+        len,
+        7,
+        lambda *given: given,
+        lambda *given: "text",
+        lambda *given: [1.0, [2.0]],
+        lambda *given: {},
+        lambda *given: [math.nan],
+        lambda *given: np.full((2, 5), np.nan),
+        lambda *given: np.array([None]),
+        lambda *given: 1j,
+    ],
+    ids=str,
+)
+def test_whatever_an_answer_does_gets_a_sentence(book, name, answer):
+    said = book[f"check_{name}"](answer)
+    assert said.startswith("Exercise ") and said.endswith(".")
+    assert "correct" not in said and "attempted" not in said
 
 
 @frameworks
@@ -422,7 +498,7 @@ RIGHT = [
     ("wavelength", lambda c, d: np.float32(wave(pair)(c, d))),
     (
         "word_positions",  # counted from the first word
-        lambda mask: (np.arange(5) - mask.argmax(1)[:, None]) * mask,
+        lambda mask: padded_left(mask) * mask,
     ),
 ]
 
@@ -514,6 +590,84 @@ def test_twin_takes_lengths_that_are_known_late(book):
 
 
 @frameworks
+@pytest.mark.parametrize("max_len", [1, 2, 3])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_graph_refuses_what_is_too_long_when_it_runs(
+    book, max_len, compiled
+):
+    tf = book["tf"]
+    call = tf.function(
+        book["PositionalEncodingTF"](6, max_len),
+        input_signature=[tf.TensorSpec((None, None, 6))],
+        jit_compile=compiled,
+    )
+    for length in range(max_len + 1):
+        assert call(tf.zeros((2, length, 6))).shape == (2, length, 6)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Expected size"):
+        call(tf.zeros((2, max_len + 1, 6)))
+
+
+@frameworks
+def test_a_graph_refuses_an_unknown_width(book):
+    tf = book["tf"]
+    call = tf.function(
+        book["PositionalEncodingTF"](1, 10),
+        input_signature=[tf.TensorSpec((None, None, None))],
+    )
+    with pytest.raises(ValueError, match="x is None wide and the table 1"):
+        call(tf.zeros((2, 3, 5)))
+
+
+@frameworks
+@FEW
+@given(
+    kind=st.sampled_from(["float16", "bfloat16", "float32", "float64"]),
+    shape=st.sampled_from([(0,), (1,), (4,), (2, 3), (0, 2), (2, 0), (1, 1)]),
+    D=st.integers(1, 7),
+    more=st.integers(0, 2),
+    strided=st.booleans(),
+)
+def test_layers_keep_the_type_and_shape(book, kind, shape, D, more, strided):
+    """For empty batches, single places and arrays with strides, too."""
+    tf, torch = book["tf"], book["torch"]
+    numbers = np.arange(2.0 * math.prod(shape) * D).reshape(*shape, 2 * D)
+    x = torch.tensor(numbers)[..., ::2] if strided else torch.ones(*shape, D)
+    x = x.to(getattr(torch, kind))
+    table = book["position_table"](shape[-1], D).to(x.dtype)
+    layer = book["PositionalEncoding"](D, shape[-1] + more)
+    found = layer(x)
+    assert found.dtype == x.dtype and torch.equal(found, x + table)
+    twin = book["PositionalEncodingTF"](D, shape[-1] + more, dtype=kind)
+    found_tf = twin(tf.constant(x.double().numpy(), kind))
+    assert found_tf.dtype.name == kind and found_tf.shape == x.shape
+    np.testing.assert_allclose(
+        tf.cast(found_tf, "float64"), found.double(), rtol=1e-6, atol=1e-6
+    )
+
+
+@frameworks
+@pytest.mark.parametrize("kind", ["uint8", "int32", "int64", "bool"])
+def test_layers_refuse_what_is_not_a_float(book, kind):
+    x = np.zeros((2, 6), kind)
+    for layer, ids in [
+        (book["PositionalEncoding"](6, 10), book["torch"].tensor(x)),
+        (book["PositionalEncodingTF"](6, 10), book["tf"].constant(x)),
+    ]:
+        with pytest.raises(TypeError, match="give vectors of floats, not ids"):
+            layer(ids)
+
+
+@frameworks
+def test_layers_refuse_a_vector_without_positions(book):
+    for layer, x in [
+        (book["PositionalEncoding"](6, 10), book["torch"].zeros(6)),
+        (book["PositionalEncodingTF"](6, 10), book["tf"].zeros(6)),
+    ]:
+        with pytest.raises(ValueError, match=r"\(6,\) lacks the positions"):
+            layer(x)
+
+
+@frameworks
 @pytest.mark.parametrize("shape", [(2, 11, 6), (11, 6), (2, 3, 5), (2, 3, 1)])
 def test_layers_refuse_what_does_not_fit(book, shape):
     layers = [
@@ -542,6 +696,32 @@ def test_criteria_decide_on_both_sides_of_their_limits(book):
     assert not consistent(np.array([[0.0], [1.0], [2.012]]))
     # Only the longest steps of two differ.
     assert not consistent(np.array([[0.0], [1.0], [0.0], [1.0], [2.0]]))
+
+
+@frameworks
+def test_lengths_are_judged_for_every_type_and_width(book):
+    torch, check = book["torch"], book["has_equal_lengths"]
+    for width in (2, 3, 5, 6, 10, 64, 511, 512):
+        for kind in (torch.float64, torch.float32, torch.float16):
+            table = book["position_table"](600, width, dtype=kind)
+            assert check(table.double().numpy())
+        half = book["position_table"](600, width, dtype=torch.bfloat16)
+        assert check(half.float().numpy())
+        assert not check(1.005 * half.double().numpy().clip(-1, 1) + 0.02)
+    for factor, passes in [(1.003, True), (1.005, False), (0.995, False)]:
+        table = factor * book["position_table"](20, 8).double().numpy()
+        assert check(table) == passes
+
+
+@frameworks
+@pytest.mark.parametrize("suffix", ["", "_tf"])
+@pytest.mark.parametrize("length", [12, 300, 1000])
+def test_a_right_table_has_the_next_place_nearest_from_width_11(
+    book, suffix, length
+):
+    for width in [*range(2, 17), 33, 64, 512]:
+        table = book[f"position_table{suffix}"](length, width)
+        assert book["nearest_is_next"](table) == (width >= 11), width
 
 
 @frameworks
