@@ -8,6 +8,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 frameworks = pytest.mark.xdist_group("frameworks")
 
@@ -31,16 +33,32 @@ def naive(scores):
     return parts / parts.sum(axis=-1, keepdims=True)
 
 
-def attention(divide=2.0, axis=-1, function=softmax):
-    """Return an answer to exercise 2 with another divisor or softmax."""
+def attention(power=0.5, axis=-1, function=softmax, divide=None):
+    """Return an answer to exercise 2 with another divisor or softmax.
+
+    The divisor is a power of the width of a key, or divide if given.
+    """
 
     def answer(query, key, value, d_model):
-        scores = query @ key.swapaxes(1, 2) / divide
+        scores = query @ key.swapaxes(1, 2)
+        scores = scores / (divide or query.shape[-1] ** power)
         if function is softmax:
             return softmax(scores, axis) @ value
         return function(scores) @ value
 
     return answer
+
+
+def unfinished(function):
+    """Return an answer to exercise 2 that never sees the values."""
+    return lambda query, key, value, d_model: function(
+        query @ key.swapaxes(1, 2) / math.sqrt(query.shape[-1])
+    )
+
+
+def in_place(query, key, value, d_model):
+    query /= math.sqrt(query.shape[-1])
+    return softmax(query @ key.swapaxes(1, 2)) @ value
 
 
 def exchanged(query, key, value, d_model):
@@ -52,7 +70,7 @@ def not_transposed(query, key, value, d_model):
 
 
 def by_d_model(query, key, value, d_model):
-    return attention(math.sqrt(d_model))(query, key, value, d_model)
+    return attention(divide=math.sqrt(d_model))(query, key, value, d_model)
 
 
 def by_a_length(place):
@@ -60,7 +78,7 @@ def by_a_length(place):
 
     def answer(query, key, value, d_model):
         length = (query, key)[place].shape[1]
-        return attention(math.sqrt(length))(query, key, value, d_model)
+        return attention(divide=math.sqrt(length))(query, key, value, d_model)
 
     return answer
 
@@ -82,22 +100,35 @@ def layer(
     always=False,
     never=False,
     enlarge=1.0,
-    scale=2,
+    scale=None,
     drop="weights",
     exchange=False,
+    fixed=None,
+    own_rng=None,
+    calm=1.0,
 ):
     """Return an answer to exercise 3 with one thing changed."""
 
     def answer(x, query_proj, key_proj, value_proj, rate, training, rng):
         given = query_proj, key_proj, value_proj
         q, k, v = (x @ given[i] for i in order)
-        weights = softmax(q @ k.T / scale)
-        chance = rng.random(weights.shape)
+        scores = q @ k.T / (scale or math.sqrt(k.shape[-1]))
+        weights = softmax(scores) * (1.0 if training else calm)
+        rate = fixed or rate
+        chance = (own_rng() if own_rng else rng).random(weights.shape)
+        if drop == "rows":
+            chance = chance[:, :1]
         kept = chance < rate if exchange else chance >= rate
         factor = kept * enlarge / (1 - rate)
         drops = (training or always) and not never
-        if drops and drop == "weights":
+        if drops and drop in ("weights", "rows"):
             weights = weights * factor
+        if drops and drop == "normalised":
+            kept[:, 0] = True
+            weights = weights * kept
+            weights = weights / weights.sum(axis=-1, keepdims=True)
+        if drops and drop == "scores":
+            weights = softmax(np.where(kept, scores, -np.inf))
         if drops and drop == "values":
             v = v * factor[:, : v.shape[1]]
         output = weights @ v
@@ -108,26 +139,47 @@ def layer(
     return answer
 
 
-def stream(shrink=True, first_only=False, ragged=True, largest=True):
+def never_trained(x, *given):
+    output = layer()(x, *given)
+    return output * np.nan if given[4] else output
+
+
+def stream(
+    *,
+    shrink_sum=True,
+    shrink_mixture=True,
+    turned=False,
+    first_only=False,
+    ragged=True,
+    largest=True,
+    begin=-np.inf,
+    divide=None,
+    by_sum=True,
+):
     """Return an answer to exercise 5 with one thing left out."""
 
     def answer(query, key, value, block):
-        m, total, mixture = np.full((len(query), 1), -np.inf), 0.0, 0.0
+        m, total, mixture = np.full((len(query), 1), begin), 0.0, 0.0
         end = len(key) if ragged else len(key) // block * block
         for start in range(0, end, block):
             rows = slice(start, start + block)
-            scores = query @ key[rows].T / math.sqrt(query.shape[-1])
+            root = divide or math.sqrt(query.shape[-1])
+            scores = query @ key[rows].T / root
             new = np.maximum(m, scores.max(axis=-1, keepdims=True))
             if not largest:
                 new = np.zeros_like(new)
             parts = np.exp(scores - new)
-            old = np.exp(m - new) if shrink and largest else 1.0
-            total = old * total + parts.sum(axis=-1, keepdims=True)
-            mixture = old * mixture + parts @ value[rows]
+            old = np.exp(m - new) if largest else 1.0
+            if turned and start:
+                old = 1 / old
+            total = total * (old if shrink_sum else 1.0)
+            total = total + parts.sum(axis=-1, keepdims=True)
+            mixture = mixture * (old if shrink_mixture else 1.0)
+            mixture = mixture + parts @ value[rows]
             m = new
             if first_only:
                 break
-        return mixture / total
+        return mixture / (total if by_sum else 1.0)
 
     return answer
 
@@ -161,8 +213,8 @@ def inner(p, g):
     return (p * g).sum(axis=-1, keepdims=True)
 
 
-def by_a_twelfth(query, key, value, d_model):
-    return attention(d_model)(query, key, value, d_model)
+def by_the_whole_width(query, key, value, d_model):
+    return attention(divide=d_model)(query, key, value, d_model)
 
 
 def mixture(logs, third=0.0):
@@ -176,11 +228,34 @@ def mixture(logs, third=0.0):
     return lambda: scores * math.sqrt(3) / 10
 
 
+def raises(*given):
+    raise KeyError("a word\nthat is not there")
+
+
+def takes_more(one, two, three, four, five, six, seven, eight, nine):
+    return one
+
+
+# What is no answer to any exercise, and what its checker says.
+ODD = [
+    ("your function raises KeyError: ", raises),
+    ("your function raises TypeError: ", takes_more),
+    ("it returns str, not numbers", lambda *given: "3"),
+    ("it returns dict, not numbers", lambda *given: {}),
+    ("it returns list, not numbers", lambda *given: [[1], [1, 2]]),
+    ("it returns builtin_function_or_method, not n", lambda *given: len),
+    ("it returns complex, not numbers", lambda *given: 1j),
+    ("the shape is (7, 7) instead of ", lambda *given: np.eye(7)),
+    ("it returns a tuple", lambda *given: (np.eye(7), np.eye(7))),
+    ("not attempted yet", lambda *given: None),
+]
+
 ROOT, LOG = math.sqrt(3), math.log(3)
 # Wrong answers by exercise: the verdict after its number, and the answer.
 WRONG = {
     "mixture_query": [
-        ("three numbers, please; not (4,).", lambda: [1, 2, 3, 4]),
+        ("the shape is (4,) instead of (3,).", lambda: [1, 2, 3, 4]),
+        ("NaN or infinity is returned.", lambda: [0.19, 0, -math.inf]),
         ("the third key still gets 0.0122.", lambda: [0.75, 0.25, 0]),
         ("the third key still gets 0.0015.", mixture(LOG, 0.0015)),
         (
@@ -210,25 +285,41 @@ WRONG = {
             "the softmax runs over the queries.",
             attention(axis=1),
         ),
+        ("the softmax runs over the batch.", attention(axis=0)),
+        ("there is no softmax.", attention(function=lambda scores: scores)),
+        ("these are the scores.", unfinished(lambda scores: scores)),
+        (
+            "these are the weights; the values have no part.",
+            unfinished(softmax),
+        ),
         ("queries and keys are exchanged.", exchanged),
         ("the keys are not transposed.", not_transposed),
-        ("the scores are not divided.", attention(1)),
-        ("divided by d_k instead of its root.", attention(4)),
-        ("multiplied by the root, not divided.", attention(0.5)),
+        ("the scores are not divided.", attention(0)),
+        ("divided by d_k instead of its root.", attention(1)),
+        ("multiplied by the root, not divided.", attention(-0.5)),
+        ("divided by 2, whatever the width of a key.", attention(divide=2)),
         (
             "divided by the root of d_model; a head is narrower.",
             by_d_model,
         ),
+        ("divided by d_model; a head is narrower.", by_the_whole_width),
         ("two calls differ; no dropout when it is used.", with_luck),
-        ("other numbers than equation (2).", attention(3)),
-        ("other numbers than equation (2).", by_a_twelfth),
+        ("other numbers than equation (2).", attention(divide=3.5)),
         (
             "NaN for large scores; take off the maximum.",
             attention(function=naive),
         ),
-        ("(2, 3, 4), and not (2, 3, 1).", of_one_width),
+        (
+            "other numbers than equation (2).",
+            attention(function=lambda scores: softmax(scores.clip(-50, 50))),
+        ),
+        ("the shape is (3, 5, 4) instead of (3, 5, 1).", of_one_width),
         ("a length is the divisor.", by_a_length(0)),
-        ("a length is the divisor.", by_a_length(1)),
+        ("a length is the divisor, that of the keys.", by_a_length(1)),
+        (
+            "it returns a tuple; return the one that is asked for.",
+            lambda q, k, v, d: (attention()(q, k, v, d), q),
+        ),
     ],
     "dropout_layer": [
         ("drops although it is not training.", layer(always=True)),
@@ -236,10 +327,23 @@ WRONG = {
         ("key_proj is never used.", layer(order=(0, 0, 2))),
         ("value_proj is never used.", layer(order=(0, 1, 1))),
         ("without dropout it is not self_attend.", layer(scale=1)),
+        ("without dropout it is not self_attend.", layer(scale=2)),
+        ("not training, it gives 0.50 times self_attend.", layer(calm=0.5)),
         ("drops nothing in training.", layer(never=True)),
-        ("0.8 times the output, on average.", layer(enlarge=0.8)),
-        ("1.2 times the output, on average.", layer(enlarge=1.16)),
-        ("0.2 times the output, on average.", layer(exchange=True)),
+        (
+            "what stays is 1.00 times as large, for a rate of 0.2.",
+            layer(enlarge=0.8),
+        ),
+        (
+            "what stays is 1.45 times as large, for a rate of 0.2.",
+            layer(enlarge=1.16),
+        ),
+        (
+            "drops 0.80 of the weights for a rate of 0.2.",
+            layer(exchange=True),
+        ),
+        ("drops 0.50 of the weights for a rate of 0.2.", layer(fixed=0.5)),
+        ("drops 0.20 of the weights for a rate of 0.5.", layer(fixed=0.2)),
         (
             "drops values, not weights; all queries share them.",
             layer(drop="values"),
@@ -247,6 +351,24 @@ WRONG = {
         (
             "drops numbers of the output, not weights.",
             layer(drop="outputs"),
+        ),
+        ("drops all the weights of a query at once.", layer(drop="rows")),
+        ("NaN in training; drop weights, after the softmax.", never_trained),
+        (
+            "NaN in training; drop weights, after the softmax.",
+            layer(drop="scores"),
+        ),
+        (
+            "rows still sum to 1: drop after the softmax, and leave it so.",
+            layer(drop="normalised"),
+        ),
+        (
+            "each call drops the same; draw anew from rng.",
+            layer(own_rng=lambda: np.random.default_rng(0)),
+        ),
+        (
+            "the draws are not from the rng that is given.",
+            layer(own_rng=np.random.default_rng),
         ),
     ],
     "softmax_backward": [
@@ -276,8 +398,22 @@ WRONG = {
             "a plain, unweighted mean.",
             lambda p, g: p * (g - g.mean(axis=-1, keepdims=True)),
         ),
-        ("not J times g.", lambda p, g: g),
-        ("not J times g.", lambda p, g: np.zeros(3)),
+        (
+            "the two terms are added, not subtracted.",
+            lambda p, g: p * g + p * inner(p, g),
+        ),
+        ("the gradient is returned as it came.", lambda p, g: g),
+        ("not J times g.", lambda p, g: p),
+        ("the shape is (3,) instead of (4, 6).", lambda p, g: np.zeros(3)),
+        (
+            "writes a whole Jacobian down; vectors are enough.",
+            lambda p, g: np.array(
+                [
+                    (np.diag(a) - np.outer(a, a)) @ b
+                    for a, b in zip(p, g, strict=True)
+                ]
+            ),
+        ),
     ],
     "attend_in_blocks": [
         (
@@ -290,13 +426,27 @@ WRONG = {
         ),
         ("only the first block is used.", stream(first_only=True)),
         ("each block has its own maximum.", own_maxima),
-        ("what was gathered is not rescaled.", stream(shrink=False)),
         (
-            "the scores are not divided by the root.",
-            lambda q, k, v, block: stream()(2 * q, k, v, block),
+            "what was gathered is not rescaled.",
+            stream(shrink_sum=False, shrink_mixture=False),
         ),
         (
-            "other numbers than attention.",
+            "the sum is rescaled, the mixture is not.",
+            stream(shrink_mixture=False),
+        ),
+        (
+            "the mixture is rescaled, the sum is not.",
+            stream(shrink_sum=False),
+        ),
+        ("rescaled the wrong way round.", stream(turned=True)),
+        ("the mixture is not divided by the sum.", stream(by_sum=False)),
+        ("divided by 2, whatever the width of a key.", stream(divide=2)),
+        (
+            "the scores are not divided by the root.",
+            stream(divide=1),
+        ),
+        (
+            "other numbers than attention, in blocks of 4.",
             lambda q, k, v, block: 0 * v[:5],
         ),
         (
@@ -309,7 +459,19 @@ WRONG = {
         ),
         (
             "holds all weights at once.",
-            lambda q, k, v, block: softmax(q @ k.T / 2) @ v,
+            lambda q, k, v, block: attention()(q[None], k[None], v, 0)[0],
+        ),
+        (
+            "scores far below zero are lost; begin with m = -infinity.",
+            stream(begin=0.0),
+        ),
+        (
+            "other numbers than attention, in blocks of 1.",
+            lambda q, k, v, block: stream()(q, k, v, block) + (block == 1),
+        ),
+        (
+            "other numbers than attention, in blocks of 5.",
+            lambda q, k, v, block: stream()(q, k, v, block) + (block == 5),
         ),
     ],
 }
@@ -330,6 +492,7 @@ def test_wrong_answer_is_diagnosed(book, name, says, answer):
         (1, "mixture_query", mixture(LOG - 0.004)),
         (1, "mixture_query", mixture(LOG + 0.004)),
         (2, "own_attention", attention()),
+        (2, "own_attention", in_place),
         (3, "dropout_layer", layer()),
         (5, "attend_in_blocks", stream()),
     ],
@@ -431,3 +594,194 @@ def test_one_query_with_large_scores(book):
     given = np.array([1000.0]), np.array([[1.0], [2.0]]), np.eye(2)
     output, weights = book["attend_one_query"](*given)
     assert output.tolist() == weights.tolist() == [0, 1]
+
+
+# What is no answer at all gets a sentence, whichever exercise it is
+
+
+@frameworks
+@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize(("part", "thing"), ODD)
+def test_no_answer_at_all_gets_one_sentence(book, name, part, thing):
+    verdict = book[f"check_{name}"](thing)
+    assert part in verdict and "\n" not in verdict
+    assert verdict.startswith("Exercise ") and verdict.endswith(".")
+
+
+@frameworks
+@pytest.mark.parametrize("name", WRONG)
+def test_an_answer_that_stops_half_way_is_not_accepted(book, name):
+    """None or NaN from the second call on, or from the last one."""
+    solution, calls = book[f"{name}_solution"], []
+
+    def counted(*given):
+        calls.append(None)
+        return solution(*given)
+
+    assert "correct" in book[f"check_{name}"](counted)
+    for good in {0, 1, len(calls) - 1} - {len(calls)}:
+        for spoil in (lambda found: None, lambda found: found * np.nan):
+            left = iter(range(good))
+
+            def answer(*given, left=left, spoil=spoil):
+                found = np.asarray(solution(*given))
+                return found if next(left, None) is not None else spoil(found)
+
+            assert "correct" not in book[f"check_{name}"](answer)
+
+
+# Every type, size and stride
+
+SIZES, SOME = st.integers(1, 4), st.integers(0, 3)
+FLOATS = st.sampled_from(["float16", "bfloat16", "float32", "float64"])
+FEW = settings(max_examples=20, derandomize=True, deadline=None, database=None)
+
+
+def in_both(array, name):
+    """Return an array as tensors of a type: PyTorch's and TensorFlow's."""
+    import tensorflow as tf
+    import torch
+
+    tensor = torch.tensor(array).to(getattr(torch, name))
+    return tensor, tf.cast(tf.constant(array), getattr(tf, name))
+
+
+def as_float64(tensor):
+    """Return a tensor of either framework as an array of float64."""
+    import tensorflow as tf
+
+    if hasattr(tensor, "detach"):
+        return tensor.double().numpy()
+    return tf.cast(tensor, tf.float64).numpy()
+
+
+@frameworks
+@FEW
+@given(
+    front=st.lists(SOME, max_size=2),
+    T=SOME,
+    S=SIZES,
+    K=SIZES,
+    V=SIZES,
+    name=FLOATS,
+    step=st.integers(1, 2),
+    mask_axes=st.integers(0, 4),
+    seed=st.integers(0, 99),
+)
+def test_attend_for_every_type_size_and_stride(
+    book, front, T, S, K, V, name, step, mask_axes, seed
+):
+    """An empty batch and a mask with fewer axes than scores included."""
+    rng = np.random.default_rng(seed)
+    shapes = [(*front, *last) for last in ((T, K), (S, K), (S, V))]
+    wide = [rng.standard_normal((*n[:-1], n[-1] * step)) for n in shapes]
+    pairs = [in_both(array, name) for array in wide]
+    pairs = [[tensor[..., ::step] for tensor in pair] for pair in pairs]
+    query, key, value = (as_float64(pair[0]) for pair in pairs)
+    mask = rng.random((*front, T, S)) < 0.6
+    mask = mask[(0,) * max(mask.ndim - mask_axes, 0)] if mask.size else None
+    if mask is not None:
+        mask = np.atleast_1d(mask)
+        mask[..., 0] = True
+    scores = query @ np.swapaxes(key, -2, -1) / math.sqrt(K)
+    weights = softmax(np.where(True if mask is None else mask, scores, -1e9))
+    within = {"float16": 0.01, "bfloat16": 0.1, "float32": 1e-5}
+    for place, kind in enumerate(("", "_tf")):
+        given_ = [pair[place] for pair in pairs]
+        if mask is not None:
+            given_.append(in_both(mask, "bool")[place])
+        found = book[f"attend{kind}"](*given_)
+        for tensor, right in zip(
+            found, (weights @ value, weights), strict=True
+        ):
+            assert tensor.dtype == given_[0].dtype
+            assert as_float64(tensor).shape == right.shape
+            np.testing.assert_allclose(
+                as_float64(tensor), right, atol=within.get(name, 1e-12)
+            )
+
+
+@frameworks
+@FEW
+@given(
+    number=st.integers(1, 255),
+    K=st.sampled_from([1, 4, 16, 64, 256]),
+    name=st.sampled_from(["float16", "bfloat16"]),
+)
+def test_attend_is_finite_where_its_scores_are(book, number, K, name):
+    """In half precision, though the product before the division is not."""
+    number = math.sqrt(min(number**2, 65504 / math.sqrt(K)))
+    pair = in_both(np.full((2, K), math.floor(number)), name)
+    for tensor, kind in zip(pair, ("", "_tf"), strict=True):
+        output, _ = book[f"attend{kind}"](tensor, tensor, tensor)
+        assert np.array_equal(as_float64(output), as_float64(tensor))
+        query = as_float64(tensor).astype(np.float16)
+        output, _ = book["attend_one_query"](query[0], query, query)
+        assert np.array_equal(output, query[0])
+
+
+@frameworks
+@pytest.mark.parametrize("name", ["uint8", "int32", "int64", "float32"])
+def test_masks_of_numbers_are_refused_by_both(book, name):
+    """1 and 0 may mean the opposite elsewhere, and are added in a third."""
+    x, x_tf = in_both(np.ones((3, 2)), "float32")
+    numbers, numbers_tf = in_both(np.tri(3), name)
+    with pytest.raises((RuntimeError, TypeError), match="(?i)bool"):
+        book["attend"](x, x, x, numbers)
+    for mask in (numbers_tf, np.tri(3).astype(name), np.tri(3).tolist()):
+        with pytest.raises(
+            book["tf"].errors.InvalidArgumentError, match="bool"
+        ):
+            book["attend_tf"](x_tf, x_tf, x_tf, mask)
+
+
+@frameworks
+@FEW
+@given(B=SOME, T=SIZES, D=SIZES, K=SIZES, V=SIZES, name=FLOATS, seed=SOME)
+def test_self_attend_of_any_size(book, B, T, D, K, V, name, seed):
+    rng = np.random.default_rng(seed)
+    shapes = [(B, T, D), (D, K), (D, K), (D, V)]
+    pairs = [in_both(rng.standard_normal(shape), name) for shape in shapes]
+    first, second = zip(*pairs, strict=True)
+    found, found_tf = (
+        book[f"self_attend{kind}"](*given_)
+        for kind, given_ in (("", first), ("_tf", second))
+    )
+    within = {"float16": 0.05, "bfloat16": 0.4, "float32": 1e-4}
+    for tensor, twin, shape in zip(
+        found, found_tf, [(B, T, V), (B, T, T)], strict=True
+    ):
+        assert tuple(tensor.shape) == tuple(twin.shape) == shape
+        np.testing.assert_allclose(
+            as_float64(tensor), as_float64(twin), atol=within.get(name, 1e-10)
+        )
+
+
+@frameworks
+@FEW
+@given(
+    shape=st.lists(SIZES, min_size=1, max_size=3),
+    name=st.sampled_from(["float16", "float32", "float64", "int64"]),
+    seed=st.integers(0, 99),
+)
+def test_softmax_of_arrays(book, shape, name, seed):
+    """Along every axis, for scores that would overflow."""
+    scores = 500 * np.random.default_rng(seed).standard_normal(shape)
+    scores = scores.astype(name)
+    for axis in range(len(shape)):
+        found = book["softmax"](scores, axis=axis)
+        assert (found >= 0).all()
+        np.testing.assert_allclose(found.sum(axis=axis), 1, atol=1e-2)
+        exact = book["softmax"](scores.astype(float), axis=axis)
+        np.testing.assert_allclose(found, exact, atol=1e-2)
+
+
+@frameworks
+@FEW
+@given(S=SIZES, seed=st.integers(0, 99))
+def test_the_jacobian_is_the_one_measured(book, S, seed):
+    scores = np.random.default_rng(seed).standard_normal(S)
+    own = book["softmax_jacobian"](softmax(scores))
+    steps = 1e-6 * np.eye(S)
+    rises = softmax(scores + steps) - softmax(scores - steps)
+    np.testing.assert_allclose(own, rises.T / 2e-6, atol=1e-8)

@@ -8,6 +8,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 frameworks = pytest.mark.xdist_group("frameworks")
 
@@ -42,8 +44,10 @@ def interleaved(offset, d_model):
     return matrix
 
 
-def in_halves(matrix, axes="both"):
+def in_halves(matrix, axes="both", back=False):
     order = [*range(0, len(matrix), 2), *range(1, len(matrix), 2)]
+    if back:
+        order = np.argsort(order)
     if axes in ("both", "rows"):
         matrix = matrix[order]
     return matrix[:, order] if axes in ("both", "columns") else matrix
@@ -60,6 +64,11 @@ def reader(sign=1, hands=32, candidates=range(-50, 51)):
         return min(candidates, key=gap)
 
     return read
+
+
+def by_angles(here, there):
+    """Return the difference of the fastest hand's angles, as they come."""
+    return math.atan2(*there[:2]) - math.atan2(*here[:2])
 
 
 def by_product(here, there):
@@ -105,6 +114,30 @@ def wrong_at(*case, answer, found=7.0):
     return lambda *given: found if given == case else answer(*given)
 
 
+def raises(*given):
+    raise KeyError("a word\nthat is not there")
+
+
+def takes_more(one, two, three, four, five, six, seven, eight, nine):
+    return one
+
+
+# What is no answer to any exercise, and what its checker says.
+ODD = [
+    ("your function raises KeyError: ", raises),
+    ("your function raises TypeError: ", takes_more),
+    ("it returns str, not numbers", lambda *given: "3"),
+    ("it returns dict, not numbers", lambda *given: {}),
+    ("it returns list, not numbers", lambda *given: [[1], [1, 2]]),
+    ("it returns builtin_function_or_method, not n", lambda *given: len),
+    ("it returns complex, not numbers", lambda *given: 1j),
+    ("the shape is (7, 7) instead of ", lambda *given: np.eye(7)),
+    ("it returns a tuple", lambda *given: (np.eye(7), np.eye(7))),
+    ("not attempted yet", lambda *given: None),
+]
+
+NAMES = ["position_distance", "hands_come_round", "rotation_halves"]
+NAMES += ["read_offset", "mean_cosine"]
 WRONG = [
     (
         "position_distance",
@@ -131,7 +164,7 @@ WRONG = [
     ),
     (
         "position_distance",
-        "Exercise 1: what is missing to d/2 is half of the squared distance.",
+        "Exercise 1: this is half of the squared distance.",
         lambda k, d: d / 2 - product(k, d),
     ),
     (
@@ -141,7 +174,7 @@ WRONG = [
     ),
     (
         "position_distance",
-        "Exercise 1: 1.0000, and not 0.0000, at 0.",
+        "Exercise 1: 1.0000, and not 0.3961, at offset 6.",
         lambda k, d: 1.0,
     ),
     (
@@ -156,7 +189,7 @@ WRONG = [
     ),
     (
         "hands_come_round",
-        "Exercise 2: a round is 2 pi radians, not one.",
+        "Exercise 2: a round is 2 pi radians.",
         lambda n, d: count(n, d, 1),
     ),
     (
@@ -171,7 +204,7 @@ WRONG = [
     ),
     (
         "hands_come_round",
-        "Exercise 2: 100 of 256 hands; it should be 123.",
+        "Exercise 2: 100 of 256 hands in 512 steps; it should be 123.",
         lambda n, d: 100,
     ),
     (
@@ -216,7 +249,7 @@ WRONG = [
     ),
     (
         "read_offset",
-        "Exercise 4: -3 steps lead back to `here`.",
+        "Exercise 4: -2 steps lead back to `here`.",
         reader(sign=-1),
     ),
     (
@@ -226,7 +259,7 @@ WRONG = [
     ),
     (
         "read_offset",
-        "Exercise 4: only the fastest hand is read.",
+        "Exercise 4: whole rounds are lost: only the fastest hand is read.",
         reader(hands=1, candidates=range(-3, 4)),
     ),
     (
@@ -236,7 +269,7 @@ WRONG = [
     ),
     (
         "read_offset",
-        "Exercise 4: 7 instead of 3 steps, from 7.",
+        "Exercise 4: 7 instead of 2 steps, from 7.",
         lambda here, there: 7,
     ),
     (
@@ -259,12 +292,16 @@ WRONG = [
         "Exercise 5: twice too large: mind the 2 before the sine.",
         lambda w, n: looped(w, 0, n, n / 2),
     ),
-    ("mean_cosine", "Exercise 5: nan for turn 0.0, n 9.", without_zero),
+    (
+        "mean_cosine",
+        "Exercise 5: turn 0 divides by zero; it needs a line of its own.",
+        without_zero,
+    ),
     ("mean_cosine", "Exercise 5: 0.0000 for turn 1.0, n 7.", lambda w, n: 0.0),
     *(
         (
             "position_distance",
-            f"Exercise 1: 7.0000, and not {right}, at {offset}.",
+            f"Exercise 1: 7.0000, and not {right}, at offset {offset}.",
             wrong_at(offset, width, answer=distance),
         )
         for offset, width, right in [
@@ -280,21 +317,82 @@ WRONG = [
     ),
     (
         "hands_come_round",
-        "Exercise 2: 100 of 256 hands; it should be 123.",
+        "Exercise 2: 100 of 256 hands in 512 steps; it should be 123.",
         wrong_at(512, 512, answer=round_hands, found=100),
     ),
     *(
         (
             "hands_come_round",
-            "Exercise 2: the fastest hand needs 6.28 steps, at any width.",
-            wrong_at(length, 6, answer=round_hands, found=2),
+            f"Exercise 2: 5 of {hands} hands in {length} steps; "
+            f"it should be {right}.",
+            wrong_at(length, 2 * hands, answer=round_hands, found=5),
         )
-        for length in (6, 7)
+        for length, hands, right in [(6, 3, 0), (7, 3, 1), (2000, 32, 21)]
     ),
-    ("read_offset", "Exercise 4: -44 steps lead back to `here`.", far_back),
+    (
+        "rotation_halves",
+        "Exercise 3: reordered from halves to pairs; turn it round.",
+        lambda k, d: in_halves(interleaved(k, d), back=True),
+    ),
+    (
+        "rotation_halves",
+        "Exercise 3: it always steps by 1; the offset is not used.",
+        lambda k, d: in_halves(interleaved(1, d)),
+    ),
+    (
+        "rotation_halves",
+        "Exercise 3: a rotation, but not one that steps by -1.5.",
+        lambda k, d: in_halves(interleaved(round(k), d)),
+    ),
+    *(
+        (
+            "read_offset",
+            "Exercise 4: whole rounds are lost: only the fastest hand is "
+            "read.",
+            answer,
+        )
+        for answer in (
+            by_angles,
+            lambda here, there: round(by_angles(here, there)),
+            lambda here, there: by_angles(here, there) % (2 * math.pi),
+        )
+    ),
+    *(
+        (
+            "mean_cosine",
+            "Exercise 5: goes through all n terms; write one formula.",
+            answer,
+        )
+        for answer in (
+            lambda w, n: looped(w, 0, n, n),
+            lambda w, n: float(np.cos(w * np.arange(n)).mean()),
+            lambda w, n: sum([math.cos(w * k) for k in range(n)]) / n,
+        )
+    ),
+    (
+        "mean_cosine",
+        "Exercise 5: this is the mean of the sines.",
+        lambda w, n: float(np.sin(w * np.arange(n)).mean()),
+    ),
+    (
+        "mean_cosine",
+        "Exercise 5: the sum of differences has two ends.",
+        lambda w, n: looped(w, 0, n, n) - 1 / (2 * n),
+    ),
+    (
+        "mean_cosine",
+        "Exercise 5: turn 0 divides by zero; it needs a line of its own.",
+        lambda w, n: float(without_zero(np.float64(w), n)),
+    ),
+    (
+        "position_distance",
+        "Exercise 1: this is the length of the sum; mind a sign.",
+        lambda k, d: math.sqrt(d + 2 * product(k, d)),
+    ),
+    ("read_offset", "Exercise 4: -44 instead of 44 steps, from 20.", far_back),
     (
         "read_offset",
-        "Exercise 4: only the fastest hand is read.",
+        "Exercise 4: whole rounds are lost: only the fastest hand is read.",
         reader(hands=1, candidates=range(-44, 45)),
     ),
     (
@@ -304,7 +402,7 @@ WRONG = [
     ),
     (
         "read_offset",
-        "Exercise 4: 2 instead of 3 steps, from 7.",
+        "Exercise 4: 2 instead of -2 steps, from 7.",
         lambda here, there: 2,
     ),
     *(
@@ -328,9 +426,9 @@ def test_wrong_answer_is_diagnosed(book, name, says, answer):
 @pytest.mark.parametrize("layout", ["torch", "tensorflow"])
 def test_answers_in_either_framework_are_accepted(book, layout):
     suffix = "" if layout == "torch" else "_tf"
-    order = [0, 2, 4, 1, 3, 5]
 
     def answer(offset, d_model):
+        order = [*range(0, d_model, 2), *range(1, d_model, 2)]
         matrix = book[f"rotation{suffix}"](offset, d_model)
         if layout == "torch":
             return matrix[order][:, order]
@@ -431,3 +529,207 @@ def test_at_most_eight_clocks_are_drawn_fastest_and_slowest_included(
         x, y = 24 + 44 * j, 26
         tip = x + 19 * math.sin(2 * turn), y - 19 * math.cos(2 * turn)
         assert hands[j] == f"{x} {y}L{tip[0]:.2f} {tip[1]:.2f}"
+
+
+# What is no answer at all gets a sentence, whichever exercise it is
+
+
+@frameworks
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("part", "thing"), ODD)
+def test_no_answer_at_all_gets_one_sentence(book, name, part, thing):
+    verdict = book[f"check_{name}"](thing)
+    assert part in verdict and "\n" not in verdict
+    assert verdict.startswith("Exercise ") and verdict.endswith(".")
+
+
+@frameworks
+@pytest.mark.parametrize("name", NAMES)
+def test_an_answer_that_stops_half_way_is_not_accepted(book, name):
+    """None or NaN from the second call on, or from the last one."""
+    solution, calls = book[f"{name}_solution"], []
+
+    def counted(*given):
+        calls.append(None)
+        return solution(*given)
+
+    assert "correct" in book[f"check_{name}"](counted)
+    for good in {0, 1, len(calls) - 1} - {len(calls)}:
+        for spoil in (lambda found: None, lambda found: found * np.nan):
+            left = iter(range(good))
+
+            def answer(*given, left=left, spoil=spoil):
+                found = np.asarray(solution(*given))
+                return found if next(left, None) is not None else spoil(found)
+
+            assert "correct" not in book[f"check_{name}"](answer)
+
+
+# Every type and size
+
+SIZES, SOME = st.integers(1, 4), st.integers(0, 3)
+FLOATS = st.sampled_from(["float16", "bfloat16", "float32", "float64"])
+FEW = settings(max_examples=20, derandomize=True, deadline=None, database=None)
+
+
+def in_both(array, name):
+    """Return an array as tensors of a type: PyTorch's and TensorFlow's."""
+    import tensorflow as tf
+    import torch
+
+    tensor = torch.tensor(array).to(getattr(torch, name))
+    return tensor, tf.cast(tf.constant(array), getattr(tf, name))
+
+
+def as_float64(tensor):
+    """Return a tensor of either framework as an array of float64."""
+    import tensorflow as tf
+
+    if hasattr(tensor, "detach"):
+        return tensor.double().numpy()
+    return tf.cast(tensor, tf.float64).numpy()
+
+
+@frameworks
+@FEW
+@given(
+    offsets=st.lists(st.integers(-5000, 5000), max_size=4),
+    half=st.integers(1, 40),
+    base=st.sampled_from([100, 10000.0]),
+)
+def test_similarity_is_the_product_of_two_rows(book, offsets, half, base):
+    """In both frameworks' tables, for lists and arrays of any shape."""
+    start, d = 5000, 2 * half
+    found = book["similarity"](offsets, d, base)
+    assert found.shape == (len(offsets),)
+    for kind, of in (("", book["torch"]), ("_tf", book["tf"])):
+        table = book[f"position_table{kind}"]
+        rows = table(10_001, d, base, of.float64).numpy()
+        for k, number in zip(offsets, found, strict=True):
+            product = rows[start] @ rows[start + k]
+            assert math.isclose(number, product, abs_tol=1e-8)
+    square = np.array([[1, 2], [3, 4]])
+    assert book["similarity"](square, d).shape == (2, 2)
+
+
+@frameworks
+@FEW
+@given(
+    k=st.integers(-50, 50),
+    half=st.integers(1, 20),
+    kind=st.sampled_from([int, float, np.int64, np.float32, np.float64]),
+    base=st.sampled_from([100, 10000.0]),
+)
+def test_rotations_step_for_numbers_of_any_type(book, k, half, kind, base):
+    d = 2 * half
+    rows = book["position_table"](101, d, base, book["torch"].float64).numpy()
+    for suffix in ("", "_tf"):
+        matrix = book[f"rotation{suffix}"](kind(k), d, base).numpy()
+        assert matrix.shape == (d, d) and matrix.dtype == np.float64
+        np.testing.assert_allclose(matrix @ rows[50], rows[50 + k], atol=1e-12)
+
+
+@frameworks
+@pytest.mark.parametrize("width", [1, 3, 5, 63])
+def test_odd_widths_are_refused(book, width):
+    """By a sentence, in both frameworks, wherever pairs are needed."""
+    torch, tf = book["torch"], book["tf"]
+    for name, *given_ in [
+        ("frequencies", width),
+        ("similarity", 1, width),
+        ("rotation", 1, width),
+        ("rotation_tf", 1, width),
+        ("closest_return", width, 9),
+        ("in_order", 9, width),
+        ("rounded_positions", [1, 2], width, torch.float32),
+        ("rounded_positions_tf", [1, 2], width, tf.float32),
+        ("look_back", torch.ones(2, width, dtype=torch.float64), 1, 1.0),
+        ("look_back_tf", tf.ones((2, width), tf.float64), 1, 1.0),
+    ]:
+        with pytest.raises(ValueError, match=f"even, and is {width}"):
+            book[name](*given_)
+
+
+@frameworks
+@FEW
+@given(
+    positions=st.lists(st.integers(0, 2**31), max_size=4),
+    half=st.integers(1, 8),
+    name=FLOATS,
+)
+def test_rounded_positions_are_twins(book, positions, half, name):
+    """NaN where float16 has no number for an angle; none is a length."""
+    found, found_tf = (
+        book[f"rounded_positions{kind}"](
+            np.array(positions, dtype=np.int64), 2 * half, getattr(of, name)
+        ).numpy()
+        for kind, of in (("", book["torch"]), ("_tf", book["tf"]))
+    )
+    assert found.shape == (len(positions), 2 * half)
+    np.testing.assert_allclose(found, found_tf, atol=1e-12)
+    if name == "float64":
+        angles = np.outer(positions, turns(2 * half))
+        right = np.stack([np.sin(angles), np.cos(angles)], axis=-1)
+        right = right.reshape(-1, 2 * half)
+        np.testing.assert_allclose(found, right, atol=1e-12)
+
+
+@frameworks
+@FEW
+@given(T=st.integers(0, 6), half=st.integers(1, 6), k=st.integers(-3, 3))
+def test_heads_that_look_back_are_twins(book, T, half, k):
+    torch, tf = book["torch"], book["tf"]
+    rows = book["position_table"](T, 2 * half, dtype=torch.float64)
+    table = tf.constant(rows.numpy())
+    found = book["look_back"](rows, k, 2.0)
+    found_tf = book["look_back_tf"](table, k, 2.0)
+    np.testing.assert_allclose(found, found_tf, atol=1e-12)
+    offsets = np.subtract.outer(np.arange(T), np.arange(T)) - k
+    right = np.exp(2 * book["similarity"](offsets, 2 * half))
+    right /= right.sum(axis=-1, keepdims=True)
+    np.testing.assert_allclose(found, right, atol=1e-10)
+    for name in ("float16", "float32"):
+        with pytest.raises(RuntimeError, match="same dtype"):
+            book["look_back"](rows.to(getattr(torch, name)), k, 2.0)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="double"):
+            book["look_back_tf"](tf.cast(table, name), k, 2.0)
+
+
+@frameworks
+@FEW
+@given(T=st.integers(0, 9), D=st.integers(2, 9), name=FLOATS)
+def test_cosines_of_positions_in_every_type(book, T, D, name):
+    rows = book["position_table"](T, D, dtype=book["torch"].float64).numpy()
+    pair = in_both(rows, name)
+    rows = as_float64(pair[0])
+    rows = rows / np.linalg.norm(rows, axis=-1, keepdims=True)
+    within = {"float16": 0.01, "bfloat16": 0.05, "float32": 1e-5}
+    for tensor, kind in zip(pair, ("", "_tf"), strict=True):
+        found = book[f"row_cosines{kind}"](tensor)
+        assert found.dtype == tensor.dtype
+        np.testing.assert_allclose(
+            as_float64(found), rows @ rows.T, atol=within.get(name, 1e-12)
+        )
+
+
+@frameworks
+@FEW
+@given(half=st.integers(1, 8), longest=st.integers(1, 300))
+def test_the_closest_return_is_that_of_a_search(book, half, longest):
+    offset, distance = book["closest_return"](2 * half, longest)
+    gaps = 2 * half - 2 * book["similarity"](
+        np.arange(1, longest + 1), 2 * half
+    )
+    assert math.isclose(distance**2, gaps.min(), abs_tol=1e-9)
+    assert math.isclose(gaps[offset - 1], gaps.min(), abs_tol=1e-9)
+
+
+@frameworks
+@FEW
+@given(
+    turn=st.one_of(st.just(0), st.just(0.0), st.floats(-3, 3)),
+    n=st.integers(1, 500),
+)
+def test_the_mean_of_cosines_is_that_of_a_loop(book, turn, n):
+    found = book["mean_cosine_solution"](turn, n)
+    assert math.isclose(found, mean(turn, n), rel_tol=1e-6, abs_tol=1e-9)
