@@ -10,6 +10,7 @@ import re
 import subprocess
 
 from docutils import nodes
+from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
 GITHUB = "https://github.com/"
@@ -57,22 +58,22 @@ def set_address(app, config):
         app.connect("html-page-context", leave_out, priority=900)
         app.connect("build-finished", say)
     config.ogp_site_name = config.html_title
-    if address != before:
-        old, new = (url.replace(GITHUB, COLAB) for url in (before, address))
-        app.connect(
-            "doctree-resolved",
-            lambda app, doctree, name: mend_links(doctree, old, new),
-        )
+    app.colab = [url.replace(GITHUB, COLAB) for url in (before, address)]
 
 
-def mend_links(doctree, old, new):
+class OwnLinks(SphinxPostTransform):
     """Let a notebook's link to Colab open the repository, or leave it out."""
-    for link in list(doctree.findall(nodes.reference)):
-        target = link.get("refuri", "")
-        if target.startswith(f"{old}/") and new:
-            link["refuri"] = target.replace(old, new)
-        elif target.startswith(f"{old}/"):
-            link.parent.parent.remove(link.parent)
+
+    default_priority = 500  # before Sphinx collects the links to be asked
+
+    def run(self):
+        old, new = self.app.colab
+        for link in list(self.document.findall(nodes.reference)):
+            target = link.get("refuri", "")
+            if target.startswith(f"{old}/") and new:
+                link["refuri"] = target.replace(old, new)
+            elif target.startswith(f"{old}/"):
+                link.parent.parent.remove(link.parent)
 
 
 def leave_out(app, name, template, context, doctree):
@@ -87,4 +88,5 @@ def say(app, exception):
 
 def setup(app):
     app.connect("config-inited", set_address)
+    app.add_post_transform(OwnLinks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
