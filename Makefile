@@ -4,9 +4,10 @@
 # What may be given: make site PYTHON=/path/to/python3.12, and so on.
 PYTHON =
 INSTALL = .venv/bin/python -m pip install
+REQUIREMENTS = requirements.txt
 PORT = 8000
 ROUNDS = 1
-export PYTHON INSTALL
+export PYTHON INSTALL REQUIREMENTS
 # An activated environment must not leak into this one.
 unexport PYTHONHOME PYTHONPATH
 
@@ -56,7 +57,7 @@ mutants: .venv/installed ## put mistakes into the chapters and count which are n
 bench: .venv/installed ## measure notebooks, tests and site, with Lighthouse (ROUNDS=1)
 	@.venv/bin/python -m tools.measure.bench $(ROUNDS)
 
-constraints: ## write constraints.txt anew from requirements.txt
+constraints: ## write constraints.txt and .ci/site.txt anew from requirements.txt
 	@sh tools/constraints.sh
 
 repository: .venv/installed ## set the repository's address (SLUG=owner/name)

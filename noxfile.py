@@ -1,8 +1,9 @@
-"""Compare the notebooks on other versions: `nox --session colab`, for one.
+"""Try the book on other versions: `nox --session colab`, for one.
 
-`pip install nox` brings the command; without a name it runs all sessions. The
-first two run in .venv. The others make environments of their own in .nox, of
-some gigabytes each; with uv installed,
+`pip install nox` brings the command; without a name it runs all sessions.
+Those that have no Python of their own run in .venv. The others make
+environments in .nox, of some gigabytes each where they need the frameworks;
+with uv installed,
 
     UV_TORCH_BACKEND=cpu nox --default-venv-backend uv
 
@@ -45,13 +46,27 @@ COLAB = [
 ]
 
 
-def compare(session, *packages):
-    """Install packages with the pinned test tools; run the comparison."""
-    tools = ("nbval", "pytest", "pytest-xdist")
-    lines = Path("requirements.txt").read_text().splitlines()
-    pins = [line.split()[0] for line in lines if line.split("==")[0] in tools]
-    session.install(*packages, *pins)
-    session.run("python", "-m", "pytest", *TESTS)
+FRAMEWORKS = ["torch", "tensorflow", "numpy", "matplotlib"]
+TOOLS = ["nbval", "pytest", "pytest-xdist", "PyYAML"]
+# What Jupyter Book would install in versions of its own.
+SITE = [
+    *("sphinx", "myst-nb", "sphinx-book-theme", "sphinx-comments"),
+    *("sphinx-copybutton", "sphinx-design", "sphinx-external-toc"),
+    *("sphinxext-opengraph", "math-core", "ziamath", "fonttools", "brotli"),
+    "tinycss2",
+]
+
+
+def pins(names):
+    """Return the packages of these names as requirements.txt pins them."""
+    lines = Path("requirements.txt").read_text("utf-8").splitlines()
+    return [line.split()[0] for line in lines if line.split("==")[0] in names]
+
+
+def compare(session, packages, *options):
+    """Install packages; run the comparison."""
+    session.install(*packages)
+    session.run("python", "-m", "pytest", *options, *TESTS)
 
 
 @nox.session(venv_backend="none")
@@ -71,10 +86,44 @@ def avx2(session):
 @nox.session(python="3.13")
 def colab(session):
     """The versions that Colab has."""
-    compare(session, *COLAB)
+    compare(session, COLAB + pins(TOOLS))
 
 
 @nox.session
 def newest(session):
     """The newest versions of what the chapters import."""
-    compare(session, "torch", "tensorflow", "numpy", "matplotlib")
+    compare(session, FRAMEWORKS + pins(TOOLS))
+
+
+@nox.session
+def newest_tools(session):
+    """The newest versions of what compares, in one process."""
+    compare(session, pins(FRAMEWORKS) + TOOLS, "--numprocesses=0")
+
+
+@nox.session(venv_backend="none")
+def sphinx(session):
+    """Sphinx without Jupyter Book builds the same pages."""
+    build_alone(session, ".venv/bin/python")
+
+
+@nox.session
+def newest_site(session):
+    """The newest Sphinx and theme build the same pages."""
+    session.install(*SITE)
+    build_alone(session, f"{session.bin}/python")
+
+
+def build_alone(session, python):
+    """Build the site by Jupyter Book and by this Python's Sphinx; compare."""
+    session.run("make", "site", external=True)
+    command = [".venv/bin/python", "-m", "tools.commands.plain_sphinx"]
+    session.run(*command, python, external=True)
+
+
+@nox.session(venv_backend="none")
+def links(session):
+    """Every link out of the book leads somewhere: each is asked."""
+    session.run("make", "site")
+    check = [".venv/bin/jupyter-book", "build", "--builder", "linkcheck", "."]
+    session.run(*check)

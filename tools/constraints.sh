@@ -1,13 +1,13 @@
 #!/bin/sh
 # Write constraints.txt: install requirements.txt, unconstrained, into a fresh
-# environment elsewhere, and list what it brought.
+# environment elsewhere, and list what it brought. Write .ci/site.txt with it.
 
 set -e
 book=$PWD
 fresh=$(mktemp -d)
 trap 'rm -rf "$fresh"' EXIT
 mkdir "$fresh/tools"
-cp tools/install.sh "$fresh/tools"
+cp tools/install.sh tools/hashes.sh "$fresh/tools"
 grep -v '^-c ' requirements.txt >"$fresh/requirements.txt"
 cd "$fresh"
 sh tools/install.sh || { cp -r _build "$book"; exit 1; }
@@ -20,4 +20,6 @@ sh tools/install.sh || { cp -r _build "$book"; exit 1; }
     .venv/bin/python -m pip freeze --all --exclude pip |
         sed 's/+.*//' | grep -vE '^(nvidia|cuda|triton)'
 } >constraints.txt
+sh tools/hashes.sh >site.txt
 mv constraints.txt "$book"
+mv site.txt "$book/.ci"

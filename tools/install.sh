@@ -1,11 +1,13 @@
 #!/bin/sh
 # Make .venv from requirements.txt; the Makefile says when. What goes wrong
 # is told in one sentence, and the whole story stands in the log.
-# PYTHON is the Python to take, INSTALL the installer to call.
+# PYTHON is the Python to take, INSTALL the installer to call, REQUIREMENTS
+# what it is given: the job that publishes the site takes .ci/site.txt.
 
 supported='3.11 3.12 3.13'
 log=_build/install.log
 INSTALL=${INSTALL:-.venv/bin/python -m pip install}
+REQUIREMENTS=${REQUIREMENTS:-requirements.txt}
 
 fail() {
     echo "$*" >&2
@@ -54,7 +56,7 @@ fi
 
 rm -f .venv/installed
 echo "Installing into .venv; this takes some minutes (see $log)."
-if ! $INSTALL -r requirements.txt >"$log" 2>&1
+if ! $INSTALL -r "$REQUIREMENTS" >"$log" 2>&1
 then
     if grep -qiE 'connection|name resolution|unreachable|timed out|dns' "$log"
     then fail "The package index cannot be reached: connect to the network" \

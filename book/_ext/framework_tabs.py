@@ -6,6 +6,7 @@ over the whole book and reads it from the address: `?framework=tensorflow`.
 """
 
 from itertools import groupby
+from pathlib import Path
 
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
@@ -40,7 +41,14 @@ class FrameworkTabs(SphinxTransform):
     default_priority = 500
 
     def apply(self):
-        cells = filter(framework, self.document.findall())
+        cells = list(filter(framework, self.document.findall()))
+        source = Path(self.env.doc2path(self.env.docname))
+        if not cells and '"pytorch"' in source.read_text("utf-8"):
+            logger.warning(
+                "no cell tagged 'pytorch' is found, and there are some: "
+                "MyST-NB now marks cells in another way. Mend framework_tabs.",
+                location=self.env.docname,
+            )
         for parent in dict.fromkeys(cell.parent for cell in cells):
             parent[:] = self.paired(parent.children)
 

@@ -8,9 +8,11 @@ import re
 from pathlib import Path
 
 import tinycss2
+from sphinx.errors import ExtensionError
 
 SITE = "_static/site.css"
 THEME = ["basic.css", "styles/pydata-sphinx-theme.css"]
+IMPORTS = ["styles/theme.css"]  # holds nothing but an import of basic.css
 NAME = re.compile(r"[.#](-?[a-zA-Z_](?:[\w-]|\\.)*)")
 # What :is(.a, .b) and the like ask for need not be there in full.
 CHOICE = re.compile(r":(?:is|where|not|has)\([^()]*(?:\([^()]*\)[^()]*)*\)")
@@ -29,6 +31,13 @@ def write_styles(app, exception):
     for path in [*site.rglob("*.html"), *site.glob("_static/**/*.js")]:
         words |= set(re.findall(r"[\w-]+", path.read_text("utf-8")))
     names = [f"_static/{name}" for name in THEME] + app.styles
+    known = {*names, SITE, *(f"_static/{name}" for name in IMPORTS)}
+    there = {path.relative_to(site) for path in site.glob("_static/**/*.css")}
+    if unknown := {path.as_posix() for path in there} - known:
+        raise ExtensionError(
+            f"{SITE} leaves out {', '.join(sorted(unknown))}: add these to "
+            "THEME in lean_styles.py, at their place in the cascade."
+        )
     sheets = [(site / name).read_text("utf-8") for name in names]
     rules = tinycss2.parse_stylesheet(
         "\n".join(sheets), skip_comments=True, skip_whitespace=True

@@ -7,7 +7,7 @@ import pytest
 from tools import chromium
 from tools.chromium import load
 from tools.server import serving
-from tools.settings import HTML
+from tools.settings import BOOK, HTML, ROOT, config
 
 
 @pytest.fixture(scope="session")
@@ -17,6 +17,15 @@ def site():
         pytest.fail("The site is not built; run: make site")
     with serving(HTML) as address:
         yield address
+
+
+@pytest.fixture(scope="session")
+def repository():
+    """Return the repository's address, or "" if the site was built without."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(BOOK / "_ext")
+        import site_address
+    return site_address.repository(config()["repository"]["url"], ROOT)
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from pypdf import PdfReader
 from tools.chromium import unfold
 from tools.commands.pdf import open_book, print_book
 from tools.notebooks import Notebook, tags
-from tools.settings import ROOT, chapters, config, contents
+from tools.settings import ROOT, chapters, contents
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
@@ -209,18 +209,21 @@ def test_the_choice_shows_in_the_colours_of_the_system(visit):
 
 
 @pytest.mark.parametrize("address", PAGES)
-def test_a_link_to_a_page_shows_a_card(visit, site, address):
+def test_a_link_to_a_page_shows_a_card(visit, site, repository, address):
     page = visit(address)
     said = dict(
         page.locator("meta[property^='og:']").evaluate_all(
             "all => all.map(e => [e.getAttribute('property'), e.content])"
         )
     )
-    owner, name = config()["repository"]["url"].split("/")[-2:]
-    home = f"https://{owner.lower()}.github.io/{name}/"
-    assert said["og:url"] == home + address
     assert page.title().startswith(said["og:title"])
     assert len(said["og:description"]) > 40
+    if not repository:  # nobody knows where the site will be
+        assert not {"og:url", "og:image"} & said.keys()
+        return
+    owner, name = repository.split("/")[-2:]
+    home = f"https://{owner.lower()}.github.io/{name}/"
+    assert said["og:url"] == home + address
     assert len(said["og:image:alt"]) >= 20
     card = page.request.get(said["og:image"].replace(home, site))
     assert Image.open(io.BytesIO(card.body())).size == (1200, 630)

@@ -46,6 +46,8 @@ def execute(notebook):
         timeout=CELL_TIMEOUT,
         kernel_name="python3",
         coalesce_streams=True,  # or timing decides where a loop's output ends
+        # As under nbval, where pytest makes the kernel leave native lines be.
+        extra_arguments=["--IPKernelApp.capture_fd_output=False"],
         resources={"metadata": {"path": str(notebook.path.parent)}},
     )
     where = f"{label(notebook.path)}, at the start"
@@ -172,8 +174,6 @@ def store(path, anew):
 def main(names):
     """Execute and store the named notebooks; return the exit code."""
     os.environ.update(kernel.ENVIRONMENT)
-    # ipykernel then leaves native lines on stderr alone, as under nbval.
-    os.environ["PYTEST_CURRENT_TEST"] = "recording"
     code = 0
     for path in map(Path, names or paths()):
         try:

@@ -134,7 +134,10 @@ def main():
     if path is None:
         sys.exit(f"The book was not printed. {chromium.MISSING}")
     with sync_playwright() as playwright:
-        browser = chromium.launch(playwright, path)
+        try:
+            browser = chromium.launch(playwright, path)
+        except chromium.UnfitError as error:
+            sys.exit(f"The book was not printed. {error}")
         print_book(open_book(browser), PDF)
         browser.close()
     print(f"The book is printed: open {PDF}")

@@ -163,7 +163,6 @@ def recorded(module_folder):
         pytest.MonkeyPatch.context() as patch,
         redirect_stderr(io.StringIO()) as said,
     ):
-        patch.setenv("PYTEST_CURRENT_TEST", "recording")
         patch.setattr(outputs, "CELL_TIMEOUT", 3)
         code = outputs.main([*paths, last])
     return code, said.getvalue(), before, contents(module_folder)
@@ -397,14 +396,11 @@ def without_cell_ids():
 @pytest.mark.parametrize(
     "saved", [saved_by_colab, of_version_3, without_cell_ids]
 )
-def test_foreign_notebook_is_rejected_until_recorded(
-    folder, monkeypatch, saved
-):
+def test_foreign_notebook_is_rejected_until_recorded(folder, saved):
     def found():
         notebook = Notebook.read(path)
         return [m for check in STORED for m in check(notebook)]
 
-    monkeypatch.setenv("PYTEST_CURRENT_TEST", "recording")
     path = folder / "foreign.ipynb"
     path.write_text(json.dumps(saved()))
     messages = found()

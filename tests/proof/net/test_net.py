@@ -859,8 +859,7 @@ def test_comparison_names_cell_and_remedy(comparison):
 # make outputs
 
 
-def test_outputs_are_stored_once_and_for_all(notebook, capsys, monkeypatch):
-    monkeypatch.setenv("PYTEST_CURRENT_TEST", "recording")
+def test_outputs_are_stored_once_and_for_all(notebook, capsys):
     notebook.code[1].update(outputs=[], execution_count=None)
     notebook.code[5].source = IMAGE
     notebook.code[5].metadata["outputId"] = "1"

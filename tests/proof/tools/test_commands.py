@@ -13,18 +13,9 @@ from tools.settings import ROOT
 
 PYTHONS = ["python3.11", "python3.12", "python3.13", "python3", "python"]
 TARGETS = [
-    *(
-        "help",
-        "site",
-        "serve",
-        "watch",
-        "pdf",
-        "test",
-        "proof",
-        "outputs",
-        "copies",
-    ),
-    *("chapter", "mutants", "bench", "constraints", "repository", "clean"),
+    *("help", "site", "serve", "watch", "pdf", "test", "proof"),
+    *("outputs", "copies", "chapter", "mutants", "bench"),
+    *("constraints", "repository", "clean"),
 ]
 PINS = ["requirements.txt", "constraints.txt"]
 # A Python that makes a .venv in which anything works, and one of a version.
@@ -199,6 +190,34 @@ def test_constraints_hold_the_requirements_and_no_kind_of_machine():
     pins = re.findall(r"^[\w-]+==[\w.]+", text("requirements.txt"), re.M)
     assert set(pins) <= held, "Run: make constraints"
     assert not [pin for pin in held if re.search(r"\+|^(nvidia|cuda)", pin)]
+
+
+def test_the_site_is_published_from_pins_with_hashes():
+    lines = text(".ci/site.txt").splitlines()
+    options = [line for line in lines if line.startswith("-")]
+    assert options == ["--require-hashes", "--only-binary :all:"]
+    packages = [line for line in lines if line[0] not in "#-"]
+    for package in packages:
+        assert re.fullmatch(r"\S+==\S+ --hash=sha256:[0-9a-f]{64}", package)
+    pins = {package.split()[0] for package in packages}
+    held = set(re.findall(r"^[\w.-]+==.*", text("constraints.txt"), re.M))
+    part = text("requirements.txt").split("# The site")[1].split("# The ")[0]
+    needed = set(re.findall(r"^[\w-]+==[\w.]+", part, re.M))
+    plain = [
+        {re.sub(r"[-_.]+", "-", pin.lower()) for pin in some}
+        for some in (needed, pins, held)
+    ]
+    assert plain[0] <= plain[1] <= plain[2], "Run: make constraints"
+
+
+def test_the_installer_gets_the_requirements_that_are_named(copy):
+    program(copy / "bin" / "install", "echo $* >called")
+    given = "INSTALL=bin/install", "REQUIREMENTS=.ci/site.txt"
+    make(copy, INSTALL, *given, pythons={"python3": SOUND})
+    assert (copy / "called").read_text() == "-r .ci/site.txt\n"
+    (copy / INSTALL).unlink()
+    make(copy, INSTALL, given[0], pythons={"python3": SOUND})
+    assert (copy / "called").read_text() == "-r requirements.txt\n"
 
 
 def test_readme_names_the_commands_and_the_licences():

@@ -52,6 +52,42 @@ def test_each_job_has_its_own_least_rights_and_a_time_limit(path):
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_what_a_job_installs_is_pinned(path):
+    text = path.read_text(encoding="utf-8")
+    calls = re.findall(r"(?:pip install|pipx run) ((?!--python)[^\n]*)", text)
+    packages = [
+        word for call in calls for word in call.partition(" --")[0].split()
+    ]
+    loose = [name for name in packages if not re.search(r"==[\d.]+$", name)]
+    assert packages and not loose, f"pin {', '.join(loose)} to a version"
+
+
+def test_what_is_published_is_built_by_packages_with_hashes():
+    book = ROOT / ".github/workflows/book.yml"
+    all_jobs = yaml.safe_load(book.read_text("utf-8"))["jobs"]
+    (build,) = (
+        name
+        for name, job in all_jobs.items()
+        if "upload-pages-artifact" in str(job)
+    )
+    assert {build, "test"} <= set(all_jobs["publish"]["needs"])
+    runs = [step["run"] for step in all_jobs[build]["steps"] if "run" in step]
+    assert all_jobs[build]["env"] == {"REQUIREMENTS": ".ci/site.txt"}
+    for run in runs:
+        assert re.fullmatch(
+            r'make \w+ .*REQUIREMENTS="\$REQUIREMENTS"', run
+        ), f"{run}: would install something without a hash"
+
+
+def test_nox_sessions_in_workflows_exist():
+    noxfile = (ROOT / "noxfile.py").read_text("utf-8")
+    weekly = (ROOT / ".github/workflows/weekly.yml").read_text("utf-8")
+    sessions = re.findall(r"session: \[(.*)\]", weekly)
+    for session in ", ".join(sessions).split(", "):
+        assert f"\ndef {session}(session):" in noxfile, session
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_a_job_that_may_write_runs_no_code_of_the_book(path):
     for job in jobs(path):
         if "write" in job["permissions"].values():

@@ -1,0 +1,153 @@
+"""The site's links to its repository are right, or are not there.
+
+A book of two pages is built with the real settings in each state that the
+address can be in.
+"""
+
+import io
+import json
+import re
+import subprocess
+
+import nbformat
+import pytest
+import yaml
+from jupyter_book.config import get_final_config
+from nbformat.v4 import new_markdown_cell, new_notebook
+from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace
+
+from tools.settings import BOOK, CONFIG, ROOT
+
+COLAB = "https://colab.research.google.com/github/"
+PLACEHOLDER = "OWNER/transformers-cell-by-cell"
+REMOTE = "git@github.com:Some-Body/a.book_2.git"
+STATES = {
+    "placeholder": (PLACEHOLDER, None, None),
+    "remote": (PLACEHOLDER, REMOTE, "Some-Body/a.book_2"),
+    "set": ("an/other", REMOTE, "an/other"),
+}
+
+
+def git(folder, *arguments):
+    subprocess.run(["git", "-C", folder, *arguments], check=True)
+
+
+@pytest.fixture(scope="module", params=STATES)
+def built(request, tmp_path_factory):
+    """Build a small book with the real settings, less those of the address.
+
+    Returns the page of its chapter, what the build said, and the address,
+    'owner/name' or None.
+    """
+    configured, remote, slug = STATES[request.param]
+    folder = tmp_path_factory.mktemp(request.param)
+    pages = folder / "book"
+    pages.mkdir()
+    (pages / "index.md").write_text("# A book\n\nIts first page.\n")
+    link = f"[Open in Colab]({COLAB}{configured}/blob/main/book/masks.ipynb)"
+    other = f"[Another's]({COLAB}any/body/blob/main/x.ipynb)"
+    words = f"# Masks\n\nHow is a word hidden?\n\n{link}\n\n{other}"
+    node = new_notebook(cells=[new_markdown_cell(words)])
+    nbformat.write(node, pages / "masks.ipynb")
+    contents = {"root": "book/index", "entries": [{"file": "book/masks"}]}
+    (folder / "_toc.yml").write_text(json.dumps(contents))
+    git(folder, "init", "--quiet")
+    if remote:
+        git(folder, "remote", "add", "origin", remote)
+    settings = yaml.safe_load(CONFIG.read_text("utf-8"))
+    settings["repository"]["url"] = f"https://github.com/{configured}"
+    settings, _ = get_final_config(
+        user_yaml=settings, cli_config={"latex_individualpages": False}
+    )
+    for name in ("html_static_path", "templates_path"):
+        settings[name] = [str(ROOT / path) for path in settings[name]]
+    settings["html_favicon"] = str(ROOT / settings["html_favicon"])
+    out, said = folder / "out", io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, docutils_namespace():
+        patch.syspath_prepend(BOOK / "_ext")
+        places = (folder, None, out, folder / "trees")
+        app = Sphinx(*places, "html", settings, said, warningiserror=True)
+        app.build()
+    page = (out / "book/masks.html").read_text("utf-8")
+    return page, said.getvalue(), slug
+
+
+def test_each_link_to_the_repository_leads_there_or_is_left_out(built):
+    page, _, slug = built
+    links = set(re.findall(r'(?:href|content)="(https://[^"]*)"', page))
+    file = f"{slug}/blob/main/book/masks.ipynb"
+    source = f"https://github.com/{file}?plain=1"
+    owner, _, name = (slug or "").partition("/")
+    site = f"https://{owner.lower()}.github.io/{name}"
+    found = {
+        link.partition("?title")[0]
+        for link in links
+        if "github" in link and "any/body" not in link
+    }
+    assert found == (
+        {
+            f"{COLAB}{file}",
+            source,
+            f"https://github.com/{slug}",
+            f"https://github.com/{slug}/issues/new",
+            f"{site}/_static/card.png",
+            f"{site}/book/masks.html",
+        }
+        if slug
+        else set()
+    )
+
+
+def test_the_placeholder_stands_nowhere(built):
+    page, _, slug = built
+    assert "OWNER" not in page
+    assert page.count(">Open in Colab<") == (1 if slug else 0)
+    # What has nothing to do with the address stays.
+    assert "any/body" in page and 'property="og:title"' in page
+    assert "How is a word hidden?" in page and "download-buttons" in page
+
+
+def test_the_build_says_in_a_line_which_command_sets_the_address(built):
+    _, said, slug = built
+    lines = [line for line in said.splitlines() if "make repository" in line]
+    assert len(lines) == (0 if slug else 1)
+    assert slug or "run: make repository SLUG=owner/name" in lines[0]
+    assert "make repository SLUG=owner/name" in (ROOT / "README.md").read_text(
+        "utf-8"
+    )
+
+
+@pytest.fixture
+def repository(monkeypatch):
+    monkeypatch.syspath_prepend(BOOK / "_ext")
+    import site_address
+
+    return site_address.repository
+
+
+@pytest.mark.parametrize(
+    ("remote", "slug"),
+    [
+        ("https://github.com/a/b", "a/b"),
+        ("https://github.com/a-b/c.d.git", "a-b/c.d"),
+        ("https://token@github.com/a/b.git/", "a/b"),
+        ("git@github.com:a/b.git", "a/b"),
+        ("ssh://git@github.com/a/b.git", "a/b"),
+        ("https://notgithub.com/a/b", None),
+        ("https://evil.example/github.com/a/b", None),
+        ("https://github.com.evil.example/a/b", None),
+        ("../github.com/a/b", None),
+        ("https://github.com/a", None),
+    ],
+)
+def test_only_a_remote_on_github_is_taken(tmp_path, repository, remote, slug):
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "remote", "add", "origin", remote)
+    found = repository(f"https://github.com/{PLACEHOLDER}", tmp_path)
+    assert found == (f"https://github.com/{slug}" if slug else "")
+
+
+def test_without_git_there_is_no_address(tmp_path, repository, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    assert repository(f"https://github.com/{PLACEHOLDER}", tmp_path) == ""
