@@ -1,8 +1,8 @@
 """The comparison sees what an eye sees in a figure, and no other font.
 
 Nor another release of matplotlib: `drawn_elsewhere/` holds the figures below
-as 3.10.9 drew them, by `python -m tests.test_figures` from the top level, with
-that release, pytest and nbformat installed.
+as 3.10.9 drew them, by `PYTHONPATH=. python tests/proof/net/test_figures.py`
+from the top level, with that release, pytest and nbformat installed.
 """
 
 import base64
@@ -23,9 +23,11 @@ from tools.net.compare import (
     figure_distance,
 )
 from tools.net.figures import install
+from tools.net.kernel import ENVIRONMENT
 from tools.notebooks import Notebook, paths
 
 DRAWN_ELSEWHERE = Path(__file__).parent / "drawn_elsewhere"
+SETTINGS = ENVIRONMENT["MATPLOTLIBRC"]
 ANOTHER_FONT = "STIXGeneral"  # comes with matplotlib
 
 
@@ -134,8 +136,7 @@ SEEN = [
 @pytest.fixture(autouse=True, scope="module")
 def as_in_the_kernels():
     """Draw with the settings of the kernels that record and compare."""
-    settings = Path(__file__).with_name("matplotlibrc")
-    with matplotlib.rc_context(fname=settings):
+    with matplotlib.rc_context(fname=SETTINGS):
         yield
 
 
@@ -223,7 +224,7 @@ def test_figures_of_the_book_say_what_they_show(path):
 
 
 if __name__ == "__main__":
-    with matplotlib.rc_context(fname=Path(__file__).with_name("matplotlibrc")):
+    with matplotlib.rc_context(fname=SETTINGS):
         for draw in DRAWN:
             file = DRAWN_ELSEWHERE / f"{draw.__name__}.png"
             file.write_bytes(base64.b64decode(png(draw())))

@@ -22,6 +22,7 @@ def outside_fences(text):
     return re.sub(r"(?s)<!--.*?-->", "", text)
 
 
+@lru_cache(maxsize=2000)
 def outside_code(text):
     """Return a text without fences and comments, a dot for inline code."""
     return re.sub(r"`[^`\n]*`", "·", outside_fences(text))
