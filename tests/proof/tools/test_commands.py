@@ -13,7 +13,17 @@ from tools.settings import ROOT
 
 PYTHONS = ["python3.11", "python3.12", "python3.13", "python3", "python"]
 TARGETS = [
-    *("help", "site", "serve", "watch", "pdf", "test", "proof", "outputs", "copies"),
+    *(
+        "help",
+        "site",
+        "serve",
+        "watch",
+        "pdf",
+        "test",
+        "proof",
+        "outputs",
+        "copies",
+    ),
     *("chapter", "mutants", "bench", "constraints", "repository", "clean"),
 ]
 PINS = ["requirements.txt", "constraints.txt"]

@@ -69,7 +69,7 @@ def fork(task):
     try:
         task()
         status = 0
-    except NotInFork:
+    except (NotInFork, KeyboardInterrupt):
         pass
     except BaseException:
         traceback.print_exc()

@@ -21,32 +21,31 @@ TOOLS = [
     *(ROOT / "tools" / name for name in ("notebooks.py", "settings.py")),
     *(ROOT / "tools" / "net", ROOT / "tools" / "measure" / "mutants"),
 ]
-SHARED = [  # by the tests of all chapters
-    ROOT / "conftest.py",
-    TESTS / "conftest.py",
-    TESTS / "test_exercises.py",
-]
+SHARED = [ROOT / "conftest.py", TESTS / "conftest.py"]  # by all tests
 PACKAGES = [
     *("torch", "tensorflow", "keras", "numpy", "matplotlib"),
     *("ipython", "matplotlib-inline", "nbformat", "nbval", "pytest"),
 ]
+# What says and explains the verdicts does not decide them.
+IDLE = {"__main__.py", "report.py", "explained.toml"}
 
 
 def digest(paths, *words):
-    """Return what changes when a word, or a file below a path, does.
-
-    What explains survivors decides nothing, and is left out.
-    """
-    files = [
-        file
-        for path in paths
-        for file in (sorted(path.rglob("*")) if path.is_dir() else [path])
-        if file.is_file() and file.suffix not in (".pyc", ".toml")
-    ]
-    told = hashlib.sha256(repr((words, files)).encode())
-    for file in files:
+    """Return what changes when a word, or a file in one of the paths, does."""
+    told = hashlib.sha256(repr(words).encode())
+    for file in files(paths):
+        told.update(f"{file.name} {file.stat().st_size} ".encode())
         told.update(file.read_bytes())
     return told.hexdigest()
+
+
+def files(paths):
+    """Yield the files of the paths, and of the folders among them."""
+    for path in paths:
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            idle = file.suffix == ".pyc" or file.name in IDLE
+            if file.is_file() and not idle:
+                yield file
 
 
 class Chapter:
@@ -59,7 +58,7 @@ class Chapter:
         self.notebook, stem = notebook, notebook.path.stem
         self.mutants = mutants(notebook)
         self.file = results / f"{stem}.jsonl"
-        self.tests = [tests / f"test_{stem}.py", TESTS / "test_exercises.py"]
+        self.tests = [tests / f"test_{stem}.py", tests / "test_exercises.py"]
         self.copies = {
             mutant.id: ("rule", message)
             for mutant, message in copies(notebook, self.mutants, before)
@@ -67,7 +66,7 @@ class Chapter:
         versions = platform.python_version(), *map(version, PACKAGES)
         self.digests = [
             digest([notebook.path, *TOOLS], *versions),
-            digest([self.tests[0], *SHARED]),
+            digest([*self.tests, *SHARED]),
         ]
 
     @cached_property
