@@ -65,11 +65,12 @@ def fork(task):
     """Do a task in a fork of this process; return the fork's number."""
     if pid := os.fork():
         return pid
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     status = 1
     try:
         task()
         status = 0
-    except (NotInFork, KeyboardInterrupt):
+    except NotInFork:
         pass
     except BaseException:
         traceback.print_exc()
@@ -92,6 +93,8 @@ class Pool:
 
     def wait(self):
         pid, status = os.wait()
+        if os.waitstatus_to_exitcode(status) == -signal.SIGINT:
+            raise KeyboardInterrupt  # which the fork was told first
         if pid in self.running:
             mutant = self.running.pop(pid)
             if status:
@@ -142,7 +145,6 @@ def go_on(chapter, mutant, run):
 
 def judge_one(chapter, mutant, run=None):
     """Judge a mutant and keep the verdict, within its time."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
     signal.alarm(5 * SECONDS)
     verdict = judge(chapter, mutant, run)
