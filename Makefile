@@ -52,7 +52,7 @@ chapter: .venv/installed ## lay out a chapter that passes every check (NAME=laye
 	@.venv/bin/python -m tools.commands.chapter '$(NAME)'
 
 mutants: .venv/installed ## put mistakes into the chapters and count which are noticed
-	@.venv/bin/python -m tools.measure.mutation
+	@.venv/bin/python -m tools.measure.mutants
 
 bench: .venv/installed ## measure notebooks, tests and site, with Lighthouse (ROUNDS=1)
 	@.venv/bin/python -m tools.measure.bench $(ROUNDS)

@@ -4,7 +4,6 @@ import io
 import linecache
 import os
 from contextlib import redirect_stdout
-from typing import NamedTuple
 from unittest.mock import patch
 
 from tools.net import shapes
@@ -12,56 +11,68 @@ from tools.net.prose import CLAIM, check_prose
 from tools.notebooks import NotebookError, alt_text
 
 
-class Run(NamedTuple):
-    """What a run of a chapter leaves.
+class Run:
+    """A run of a chapter, cell by cell, and what it leaves.
 
-    namespace: its variables at the end; messages: what does not hold;
-    claims: (cell's name, text, the variables there) of each text that states
-    numbers; scopes: where shape comments were checked.
+    namespace: its variables so far; messages: what does not hold; claims:
+    (cell's name, text, the variables there) of each text that states numbers;
+    scopes: where shape comments were checked.
     """
 
-    namespace: dict
-    messages: list
-    claims: list
-    scopes: list
+    def __init__(self, notebook):
+        words = "\n".join(cell.source for cell in notebook.markdown)
+        self.notebook, self.toy = notebook, shapes.notation(words)
+        self.messages, self.claims, self.scopes = [], [], []
+        self.namespace = {
+            "__name__": "__main__",
+            **shapes.hooks(self.toy, self.scopes),
+        }
+
+    def step(self, place):
+        """Run one cell and check its text, or its figure's.
+
+        Every shape comment is asserted and every number is evaluated where it
+        stands. Raises NotebookError, naming the cell, if it fails.
+        """
+        cell = self.notebook.cells[place]
+        name, text = self.notebook.name(cell), cell.source
+        if cell.cell_type == "code":
+            text = alt_text(cell)
+            file = f"<{self.notebook.path.stem} {place}>"
+            # For tracebacks and inspect.getsource.
+            lines = cell.source.splitlines(True)
+            linecache.cache[file] = len(cell.source), None, lines, file
+            try:
+                self.execute(shapes.rewrite(cell.source, name), file)
+            except (Exception, SystemExit) as error:
+                raise NotebookError(
+                    f"{name}: {type(error).__name__}: {error}"
+                ) from error
+        self.messages += untrue(name, text, self.namespace)
+        if CLAIM.search(text):
+            self.claims.append((name, text, dict(self.namespace)))
+
+    def execute(self, tree, file):
+        """Run the syntax tree of a cell, under the name of a file."""
+        exec(compile(tree, file, "exec"), self.namespace)
+
+    def finish(self):
+        """Let whoever calls the functions later choose other sizes."""
+        self.toy.clear()
 
 
 @patch.dict(os.environ, MPLBACKEND="agg")  # no window; kernels have their own
 def run(notebook):
-    """Execute a notebook's cells in order; return a Run.
+    """Run a notebook's cells in order, without showing what they print.
 
-    Every shape comment is asserted and every number in prose or alt text is
-    evaluated where it stands, with the variables of the cells above it.
-    Raises NotebookError, naming the cell, if a cell fails.
+    Returns the Run. Raises NotebookError, naming the cell, if a cell fails.
     """
-    toy = shapes.notation("\n".join(cell.source for cell in notebook.markdown))
-    messages, claims, scopes = [], [], []
-    namespace = {"__name__": "__main__"} | shapes.hooks(toy, scopes)
-    for number, cell in enumerate(notebook.cells):
-        name = notebook.name(cell)
-        if cell.cell_type == "code":
-            file = f"<{notebook.path.stem} {number}>"
-            linecache.cache[file] = (  # for tracebacks and inspect.getsource
-                len(cell.source),
-                None,
-                cell.source.splitlines(True),
-                file,
-            )
-            try:
-                tree = shapes.rewrite(cell.source, name)
-                code = compile(tree, file, "exec")
-                with redirect_stdout(io.StringIO()):
-                    exec(code, namespace)
-            except Exception as error:
-                raise NotebookError(
-                    f"{name}: {type(error).__name__}: {error}"
-                ) from error
-        text = alt_text(cell) if cell.cell_type == "code" else cell.source
-        messages += untrue(name, text, namespace)
-        if CLAIM.search(text):
-            claims.append((name, text, dict(namespace)))
-    toy.clear()  # whoever calls the functions later may choose other sizes
-    return Run(namespace, messages, claims, scopes)
+    chapter = Run(notebook)
+    with redirect_stdout(io.StringIO()):
+        for place in range(len(notebook.cells)):
+            chapter.step(place)
+    chapter.finish()
+    return chapter
 
 
 def untrue(name, text, namespace):

@@ -18,7 +18,7 @@ import io
 import re
 import tokenize
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import combinations
 
 LETTERS = set("BTSDHKVNFC")
@@ -37,6 +37,7 @@ NAMES = {  # what book/notation.md calls the size of a letter in code
 SIZES = "__sizes__"  # the sizes of the letters in the scope that runs
 CHECK = "__check_shape__"
 OPEN = "__open_scope__"
+SHAPED = re.compile(r"#\s*\(")  # how a shape comment begins
 # In a docstring: `query (..., T, K), key and value (..., S, K)`, and no
 # second shape to choose from.
 SHAPE = r"\((?:(?:\.\.\.|[A-Z]|\d+)(?:, |,?(?=\))))+\)"
@@ -69,13 +70,17 @@ class ShapeError(AssertionError):
     """A shape comment is wrong, unreadable, or stands where none can."""
 
 
+@lru_cache(maxsize=2000)  # more than the book has cells
 def comments(source):
     """Map the lines of a cell's shape comments to their text."""
+    if not SHAPED.search(source):
+        return {}
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    texts = {
-        t.start[0]: t.string for t in tokens if t.type == tokenize.COMMENT
+    return {
+        token.start[0]: token.string
+        for token in tokens
+        if token.type == tokenize.COMMENT and SHAPED.match(token.string)
     }
-    return {n: text for n, text in texts.items() if re.match(r"#\s*\(", text)}
 
 
 @cache

@@ -1,8 +1,8 @@
 """The comparison sees what an eye sees in a figure, and no other font.
 
 Nor another release of matplotlib: `drawn_elsewhere/` holds the figures below
-as 3.10.9 drew them, by `python -m tests.proof.net.test_figures` from the top
-level, with that release, pytest and nbformat installed.
+as 3.10.9 drew them, by `PYTHONPATH=. python tests/proof/net/test_figures.py`
+from the top level, with that release, pytest and nbformat installed.
 """
 
 import base64
@@ -17,17 +17,17 @@ from matplotlib.figure import Figure
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from tools.net import kernel
 from tools.net.compare import (
     FIGURE_TOLERANCE,
     figure_difference,
     figure_distance,
 )
 from tools.net.figures import install
+from tools.net.kernel import ENVIRONMENT
 from tools.notebooks import Notebook, paths
 
-SETTINGS = kernel.ENVIRONMENT["MATPLOTLIBRC"]
 DRAWN_ELSEWHERE = Path(__file__).parent / "drawn_elsewhere"
+SETTINGS = ENVIRONMENT["MATPLOTLIBRC"]
 ANOTHER_FONT = "STIXGeneral"  # comes with matplotlib
 
 

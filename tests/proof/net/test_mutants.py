@@ -5,12 +5,14 @@ fixed sample of the book's own mutants.
 """
 
 import json
+import os
 import re
 import signal
 import subprocess
 import sys
 import time
-from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -18,21 +20,25 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from tools.commands import outputs
-from tools.measure.mutants import mutants
-from tools.measure.mutation import EXPLAINED, explanations
+from tools.measure.mutants import keep
+from tools.measure.mutants.make import mutants
 from tools.notebooks import METADATA, Notebook, paths
-from tools.settings import BOOK, ROOT
+from tools.settings import ROOT
 
 pytestmark = pytest.mark.net
 
 
 def notebook_of(path, *sources):
-    """Store a notebook of code cells and return it."""
+    """Return a notebook of code cells."""
     cells = [new_code_cell(source) for source in sources]
     for count, cell in enumerate(cells, 1):
         cell.execution_count = count
     node = new_notebook(cells=cells, metadata=METADATA)
     return Notebook(path, node)
+
+
+def write(notebook):
+    notebook.path.write_text(nbformat.writes(notebook.node))
 
 
 def changes(tmp_path, source):
@@ -117,22 +123,6 @@ def test_a_shape_comment_stays_where_it_is(tmp_path):
     assert all("pass  #" not in mutated for _, mutated in made)
 
 
-@cache
-def of_chapter(path):
-    return mutants(Notebook.read(path))
-
-
-def test_mutants_are_the_same_on_every_run():
-    path = BOOK / "embedding.ipynb"
-    assert of_chapter(path) == mutants(Notebook.read(path))
-
-
-@pytest.mark.parametrize("path", paths(), ids=lambda path: path.stem)
-def test_each_mutant_has_an_id_of_its_own(path):
-    made = of_chapter(path)
-    assert len({mutant.id for mutant in made}) == len(made) > 100
-
-
 # What decides about a mutant
 
 CELLS = [
@@ -140,157 +130,290 @@ CELLS = [
     "for i in range(2):\n    print(i)",
     "from IPython.display import HTML\nHTML(f'<b>{x[0] + 1}</b>')",
     "assert x[0] == 3",
-    "import matplotlib.pyplot as plt\n"
-    "fig, axes = plt.subplots(1, 2, layout='constrained')\n"
-    "_ = axes[0].plot([1, 2], [3, 5], linewidth=2)",
+    "import matplotlib.pyplot as plt\n_ = plt.plot([1, 3])",
+    "w = [3, 4][:1]  # (1,)",
     "def low():\n    return min([7, 7])",
     "for _ in range(x[0] - 2):\n    y = low()",
     "z = 5",
+    "key = 4\n\n\ndef unused(query):\n    return query",
+    "def shared():\n    return 2",
 ]
-PROGRAM = """
-import json, os, pathlib, sys
-from tools.measure import mutation
+TESTS = """
+from tools.net import run
 from tools.notebooks import Notebook
-os.environ.update(mutation.ENVIRONMENT)
-path = pathlib.Path(sys.argv[1])
+
+def test_z():
+    notebook = Notebook.read({!r})
+    assert run.run(notebook).namespace["z"] == 5
 """
-JUDGE = """
-mutation.warm = lambda: None  # the small notebook needs no framework
-mutation.SECONDS = 5
-chapter = mutation.Chapter(path, path.parent / "results", path.parent)
-sys.exit(mutation.judge_all([chapter], False))
+# Of the explanations, one is needed, one of a mutant that is caught, and one
+# of none at all.
+PROGRAM = """
+import json, os, sys
+from pathlib import Path
+from tools.measure.mutants import __main__ as tool, forks, judge, keep
+from tools.measure.mutants.recording import Recording
+from tools.notebooks import Notebook
+from tools.settings import ROOT
+
+os.environ.update(forks.ENVIRONMENT)
+forks.warm = lambda: None  # the small notebooks need no framework
+folder = Path(sys.argv[1])
+
+def read(name):
+    return Notebook.read(folder / f"{name}.ipynb")
+
+def chapter(name):
+    return keep.Chapter(read(name), [read("earlier")], folder / "kept", folder)
+
+def caught(run, place):
+    try:
+        judge.hold_cell(run, place)
+    except judge.Caught:
+        return True
+    return False
+
+explained = {
+    ("return min([7, 7])", "return max([7, 7])"): (True, ""),
+    ("z = 5", "z = 6"): (False, ""),
+    ("gone", "by now"): (False, ""),
+}
+small = chapter("small")
+code = tool.measure([small], explained, True)
+forks.SECONDS = 1
+endless = chapter("endless")
+forks.judge_all(endless)
+try:
+    forks.judge_all(chapter("broken"))
+except SystemExit as error:
+    stopped = str(error)
+run = Recording(read("all"))
+modules = [name for name in sys.modules if name.startswith("tools.")]
+print(json.dumps({
+    "code": code,
+    "small": small.read(),
+    "endless": {m.text: endless.read()[m.id] for m in endless.mutants},
+    "broken": stopped,
+    "all": [caught(run, place) for place in range(len(run.notebook.cells))],
+    "modules": [sys.modules[name].__file__ for name in modules],
+}))
 """
 
 
-@pytest.fixture
-def small(tmp_path):
-    """A notebook with every kind of output, stored, and a test of it."""
-    notebook = notebook_of(tmp_path / "small.ipynb", *CELLS)
-    notebook.cells.append(new_markdown_cell("It is 7<!--= y -->."))
-    notebook.path.write_text(nbformat.writes(notebook.node))
-    assert outputs.main([str(notebook.path)]) == 0
-    (tmp_path / "test_small.py").write_text(
-        "from tools.net import run as chapters\n"
-        "from tools.notebooks import Notebook\n\n"
-        "def test_z():\n"
-        f"    notebook = Notebook.read({str(notebook.path)!r})\n"
-        "    assert chapters.run(notebook)[0]['z'] == 5\n"
-    )
-    return Notebook.read(notebook.path)
-
-
-def python(program, *arguments):
-    """Start a program in the project."""
+def start(folder):
+    """Start the program on the notebooks of a folder, as from a terminal."""
     return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM + program, *map(str, arguments)],
+        [sys.executable, "-c", PROGRAM, folder],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,
     )
 
 
-def test_verdicts_are_those_of_the_regression_check(small, tmp_path):
-    """A kernel with nbval and a fork of ours judge the same cells alike."""
+def all_mutants(notebook):
+    """Return each mutant's cell in one notebook, each after the first cell.
+
+    The first cell makes anew what a mutant may have spoilt.
+    """
     cells = []
-    for mutant in mutants(small):
+    for mutant in mutants(notebook):
         for cell, source in (
-            (small.code[0], CELLS[0]),
-            (small.code[mutant.cell - 1], mutant.mutated),
+            (notebook.code[0], CELLS[0]),
+            (notebook.code[mutant.cell - 1], mutant.mutated),
         ):
             count = len(cells) + 1
             cells.append(NotebookNode(cell, source=source, id=f"c{count}"))
             cells[-1].execution_count = count
-    node = new_notebook(cells=cells, metadata=METADATA)
-    path = tmp_path / "all.ipynb"
-    path.write_text(nbformat.writes(node))
+    return new_notebook(cells=cells, metadata=METADATA)
 
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder of notebooks, and tests of them.
+
+    The small one has every kind of output, stored.
+    """
+    folder = tmp_path_factory.mktemp("mutants")
+    small = notebook_of(folder / "small.ipynb", *CELLS)
+    small.cells.append(new_markdown_cell("It is 7<!--= y -->."))
+    write(small)
+    assert outputs.main([str(small.path)]) == 0
+    small = Notebook.read(small.path)
+    write(Notebook(folder / "all.ipynb", all_mutants(small)))
+    write(notebook_of(folder / "earlier.ipynb", CELLS[-1]))
+    loop = "x = 0\nwhile x < 2:\n    x += 1"
+    write(notebook_of(folder / "endless.ipynb", loop))
+    write(notebook_of(folder / "broken.ipynb", "1 + 1"))  # shows no 2
+    for name in ("endless", "broken", "exercises"):
+        (folder / f"test_{name}.py").write_text("def test_it(): pass")
+    (folder / "test_small.py").write_text(TESTS.format(str(small.path)))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def judged(folder):
+    """What the program says, once it was interrupted and run again."""
+    kept = folder / "kept" / "small.jsonl"
+    process = start(folder)
+    while not kept.exists() or kept.read_text().count("\n") < 5:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)  # as Ctrl-C does
+    _, interrupted = process.communicate()
+    before = kept.read_text()
+    again = start(folder)
+    said, errors = again.communicate()
+    assert again.returncode == 0, errors
+    *report, found = said.splitlines()
+    return SimpleNamespace(
+        **json.loads(found),
+        code_of_interrupted=process.returncode,
+        interrupted=interrupted,
+        before=before,
+        after=kept.read_text(),
+        report="\n".join(report),
+        mutants=mutants(Notebook.read(folder / "small.ipynb")),
+    )
+
+
+def verdict(judged, mutated):
+    """Return what catches the mutant that makes this of its cell."""
+    (mutant,) = [m for m in judged.mutants if m.mutated == mutated]
+    return judged.small[mutant.id][0]
+
+
+def test_verdicts_are_those_of_the_regression_check(judged, folder):
+    """A kernel with nbval and a fork of ours judge the same cells alike."""
     command = [sys.executable, "-m", "pytest", "-c", "pyproject.toml"]
-    command += ["-p", "conftest", "-n0", "-q", "-rA", path]
+    command += ["-p", "conftest", "-n0", "-q", "-rA", folder / "all.ipynb"]
     said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     found = re.findall(r"^(PASSED|FAILED) .*::Cell (\d+)", said.stdout, re.M)
-    by_kernel = {int(cell): verdict == "PASSED" for verdict, cell in found}
-
-    ours = python(
-        """
-notebook = Notebook.read(path)
-kernel = mutation.Kernel(notebook)
-for index in range(len(notebook.cells)):
-    try:
-        mutation.run_cell(kernel, notebook, index)
-        print("same")
-    except mutation.Caught:
-        print("caught")
-""",
-        path,
-    )
-    lines = ours.communicate()[0].split()
-    by_fork = {cell: line == "same" for cell, line in enumerate(lines)}
-    assert by_fork == by_kernel and len(by_kernel) == len(cells) > 60
-    assert set(by_fork.values()) == {True, False}
+    by_kernel = {int(cell): verdict == "FAILED" for verdict, cell in found}
+    # A shape is not nbval's to judge.
+    shape = {2 * n + 1 for n, m in enumerate(judged.mutants) if m.cell == 6}
+    ours = {n: caught for n, caught in enumerate(judged.all)}
+    for cell in shape:
+        del ours[cell], by_kernel[cell]
+    assert ours == by_kernel and len(ours) > 50
+    assert set(ours.values()) == {True, False}
 
 
-def test_what_survives_is_named_and_fails(small):
-    program = python(JUDGE, small.path)
-    said, errors = program.communicate()
-    assert program.returncode == 1, errors
-    survivors = re.findall(r"^    \+ (.*)$", said, re.M)
-    assert "for _ in range(x[0] - 3):" not in survivors
-    # Both numbers in the list are 7: the smallest is also the largest.
-    assert "return max([7, 7])" in survivors
-    caught = re.search(r"^caught by (.*)$", said, re.M).group(1)
-    for what in ("output", "error", "number in prose", "test"):
-        assert f"{what}: " in caught
+@pytest.mark.parametrize(
+    ("mutated", "by"),
+    [
+        ("x = [4]\nx, 1.5", "output"),
+        ("import matplotlib.pyplot as plt\n_ = plt.plot([1, 4])", "output"),
+        ("w = [3, 4][:2]  # (1,)", "shape comment"),
+        ("assert x[0] == 4", "error"),
+        ("def low():\n    pass", "number in prose"),
+        ("def low():\n    return max([7, 7])", ""),
+        ("z = 6", "test"),
+        ("key = 4\n\n\ndef unused(query):\n    return key", "rule"),
+        ("def shared():\n    return 3", "rule"),
+    ],
+)
+def test_what_catches_a_mutant_is_known(judged, mutated, by):
+    assert verdict(judged, mutated) == by
 
 
-def test_an_interrupted_run_goes_on(small):
-    results = small.path.parent / "results" / "small.jsonl"
-    program = python(JUDGE, small.path)
-    while not results.exists() or results.read_text().count("\n") < 5:
-        assert program.poll() is None
-        time.sleep(0.01)
-    program.send_signal(signal.SIGINT)
-    _, errors = program.communicate()
-    assert program.returncode == 130 and "goes on here" in errors
-    before = results.read_text()
-    program = python(JUDGE, small.path)
-    program.communicate()
-    after = results.read_text()
-    names = [json.loads(line)[0] for line in after.split("\n")[1:-1]]
-    assert after.startswith(before)
-    assert sorted(names) == sorted(m.id for m in mutants(small))
+def test_a_copy_is_judged_without_a_run(judged):
+    assert "shared" not in judged.after
 
 
-def test_a_mutant_that_hangs_is_caught(tmp_path):
-    path = tmp_path / "small.ipynb"
-    notebook = notebook_of(path, "x = 0\nwhile x < 2:\n    x += 1")
-    path.write_text(nbformat.writes(notebook.node))
-    (tmp_path / "test_small.py").write_text("def test_it(): pass")
-    program = python(JUDGE.replace("= 5", "= 2"), path)
-    said, errors = program.communicate()
-    assert "hang or crash: " in said, errors
+def test_survivors_and_stale_explanations_are_named(judged, folder):
+    assert judged.code == 1 and "Under 95%" in judged.report
+    listed = (folder / "kept" / "survivors.txt").read_text()
+    said = re.findall(r"^    \+ (.*)$", judged.report, re.M)
+    # Both numbers are 7: the smallest is also the largest.
+    explained, unexplained = "return max([7, 7])", "return min([8, 7])"
+    assert explained not in said and unexplained in said
+    assert explained in listed and unexplained in listed
+    assert "for _ in range(x[0] - 3):" not in listed
+    stale = re.findall(r"remove it: (.*)", judged.report)
+    assert stale == ["('z = 5', 'z = 6')", "('gone', 'by now')"]
 
 
-def test_a_chapter_that_is_not_as_stored_is_not_judged(small):
-    small.code[0].outputs[0].data["text/plain"] = "([3], 2.5)"
-    small.path.write_text(nbformat.writes(small.node))
-    program = python(JUDGE, small.path)
-    _, errors = program.communicate()
-    assert program.returncode == 1
-    assert "does not run to its end as stored" in errors
-    assert "make outputs NB=" in errors
+def test_an_interrupted_run_goes_on(judged):
+    assert judged.code_of_interrupted == 130
+    assert "goes on here" in judged.interrupted
+    assert "Traceback" not in judged.interrupted
+    assert judged.after.startswith(judged.before)
+    # Made in another process, the mutants are the same.
+    names = [json.loads(line)[0] for line in judged.after.split("\n")[1:-1]]
+    run = [m.id for m in judged.mutants if "shared" not in m.source]
+    assert sorted(names) == sorted(run)
+
+
+def test_a_mutant_that_hangs_is_caught(judged):
+    by, name = judged.endless["-"]  # in += 1
+    assert by == "hang or crash" and name in ("SIGPROF", "SIGALRM")
+
+
+def test_a_chapter_that_is_not_as_stored_is_not_judged(judged):
+    assert "does not run to its end as stored" in judged.broken
+    assert "make outputs NB=" in judged.broken
+
+
+# How long a verdict is kept
+
+
+def test_all_tools_that_judge_are_known_to_decide(judged):
+    known = {str(file) for file in keep.files(keep.TOOLS)}
+    idle = {name for name in judged.modules if name not in known}
+    assert {Path(name).name for name in idle} <= {*keep.IDLE, "__init__.py"}
+    for name in ("matplotlibrc", "kernel.py", "figures.py", "code.py"):
+        assert any(Path(file).name == name for file in known)
+
+
+def test_a_verdict_is_kept_until_what_it_hangs_on_changes(
+    tmp_path, monkeypatch
+):
+    def kept():
+        chapter = keep.Chapter(notebook, [], tmp_path / "kept", tmp_path)
+        return {by for by, _ in chapter.read().values()}
+
+    def judge():
+        chapter = keep.Chapter(notebook, [], tmp_path / "kept", tmp_path)
+        for mutant, by in zip(chapter.mutants, verdicts, strict=False):
+            chapter.record(mutant, by, "")
+
+    verdicts = ["", "output", "test"]
+    notebook = notebook_of(tmp_path / "small.ipynb", "a + 5")
+    tests = [tmp_path / f"test_{name}.py" for name in ("small", "exercises")]
+    for file in (notebook.path, *tests):
+        file.write_text("")
+    assert kept() == set()
+    judge()
+    assert kept() == set(verdicts)
+    tests[1].write_text("# another test")
+    assert kept() == {"output"}
+    monkeypatch.setattr(keep, "version", lambda package: "another")
+    assert kept() == set()
+    judge()
+    notebook.path.write_text("another text")
+    assert kept() == set()
+
+
+def test_a_digest_sees_each_file_that_decides(tmp_path):
+    folder = tmp_path / "net"
+    (folder / "rules").mkdir(parents=True)
+    seen = [keep.digest([folder])]
+    for name in ("run.py", "matplotlibrc", "rules/code.py", "explained.toml"):
+        (folder / name).write_text(name)
+        seen.append(keep.digest([folder]))
+    assert len(set(seen)) == 4 and seen[-1] == seen[-2]
+    assert keep.digest([folder], "3.11") != keep.digest([folder], "3.12")
 
 
 # The book
 
 
-def test_explanations_are_of_mutants_that_there_are():
-    there = {m.lines for path in paths() for m in of_chapter(path)}
-    gone = [lines for lines in explanations() if lines not in there]
-    assert not gone, f"remove from tools/measure/{EXPLAINED.name}: {gone}"
-
-
 def test_a_fixed_sample_of_the_book_s_mutants_is_caught():
-    command = [sys.executable, "-m", "tools.measure.mutation", "--sample"]
+    command = [sys.executable, "-m", "tools.measure.mutants", "--sample"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    table = done.stdout.partition("\nchapter ")[2]
+    for path in paths():
+        assert f"\n{path.stem} " in table

@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from contextlib import suppress
 from functools import cache
-from itertools import chain, combinations, pairwise, permutations, product
+from itertools import chain, pairwise, permutations, product
 
 import numpy as np
 import pytest
@@ -24,17 +24,28 @@ from nbval.plugin import IPyNbCell, IPyNbFile
 from PIL import Image, ImageDraw
 
 from tools.net import prose, shapes
-from tools.net import run as chapters
 from tools.net.rules import book, code, figures, stored
 from tools.net.rules.common import LINK
 from tools.net.rules.text import colab_link_is_the_repository_s, links_resolve
+from tools.net.run import untrue
 from tools.notebooks import Notebook, alt_text, label, paths, remedy, tags
+from tools.settings import BOOK
 
 pytestmark = pytest.mark.net
 
 NAMES = [path.stem for path in paths()]
 MAX_PLACES = 100
-CHAPTERS = {path.stem: Notebook.read(path) for path in paths()}
+
+
+@cache
+def stored_chapter(name):
+    """Return a chapter's notebook as it is stored."""
+    return Notebook.read(BOOK / f"{name}.ipynb")
+
+
+def stored_chapters():
+    """Return the notebooks of all chapters."""
+    return [stored_chapter(name) for name in NAMES]
 
 
 def all_rejected(tried, minimum=1):
@@ -127,7 +138,7 @@ def said(notebook, cell):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_stored_outputs_are_accepted(compare, name):
-    notebook = CHAPTERS[name]
+    notebook = stored_chapter(name)
     for cell in notebook.code:
         assert compare(notebook, cell) == []
 
@@ -168,7 +179,7 @@ def other_digits_and_letters(text):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_changed_digit_or_letter_in_an_output(compare, name):
-    notebook = CHAPTERS[name]
+    notebook = stored_chapter(name)
     all_rejected(
         (
             (notebook.name(cell), text[:60]),
@@ -207,7 +218,7 @@ def rearranged(notebook, cell):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_outputs_removed_doubled_or_exchanged(compare, name):
-    notebook = CHAPTERS[name]
+    notebook = stored_chapter(name)
     all_rejected(
         (
             (notebook.name(cell), how),
@@ -221,7 +232,7 @@ def test_outputs_removed_doubled_or_exchanged(compare, name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_wrong_or_missing_execution_count(name):
-    notebook = CHAPTERS[name]
+    notebook = stored_chapter(name)
     all_rejected(
         (
             (notebook.name(cell), count),
@@ -255,11 +266,14 @@ def figure_of(cell):
     )
 
 
-FIGURES = [
-    (notebook, cell)
-    for notebook in CHAPTERS.values()
-    for cell in figure_cells(notebook)
-]
+@cache
+def figures_of_the_book():
+    """Return (notebook, cell) of each figure."""
+    return [
+        (notebook, cell)
+        for notebook in stored_chapters()
+        for cell in figure_cells(notebook)
+    ]
 
 
 def redrawn(png):
@@ -295,25 +309,31 @@ def as_png(image):
     return base64.b64encode(buffer.getvalue()).decode()
 
 
-@pytest.mark.parametrize(
-    ("notebook", "cell"), FIGURES, ids=[n.name(c) for n, c in FIGURES]
-)
-def test_figure_drawn_on_erased_or_exchanged(compare, notebook, cell):
+def other_figures(notebook, cell):
+    """Yield (how, outputs) of a cell whose figure is another, or gone."""
     place, png = figure_of(cell)
     drawn = [(how, as_png(image)) for how, image in redrawn(png)]
     others = [
         (f"exchanged with {other.name(c)}", figure_of(c)[1])
-        for other, c in FIGURES
+        for other, c in figures_of_the_book()
         if c is not cell
     ]
-    tried = [
-        (how, with_text(cell, place, "image/png", new))
-        for how, new in drawn + others
-    ]
-    outputs = [*cell.outputs[:place], *cell.outputs[place + 1 :]]
+    for how, new in drawn + others:
+        yield how, with_text(cell, place, "image/png", new)
+    yield "removed", [*cell.outputs[:place], *cell.outputs[place + 1 :]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_figure_drawn_on_erased_or_exchanged(compare, name):
+    notebook = stored_chapter(name)
     all_rejected(
-        (how, compare(notebook, cell, outputs=new), said(notebook, cell))
-        for how, new in [*tried, ("removed", outputs)]
+        (
+            (notebook.name(cell), how),
+            compare(notebook, cell, outputs=new),
+            said(notebook, cell),
+        )
+        for cell in figure_cells(notebook)
+        for how, new in other_figures(notebook, cell)
     )
 
 
@@ -334,38 +354,43 @@ def with_alt(notebook, cell, alt):
     return altered(notebook, cell, metadata=metadata)
 
 
-@pytest.mark.parametrize(
-    ("notebook", "cell"), FIGURES, ids=[n.name(c) for n, c in FIGURES]
-)
-def test_alt_text_emptied_cut_or_a_file_name(notebook, cell):
-    alt = alt_text(cell)
+def spoilt(alt):
+    """Yield what an alt text may have become."""
+    yield from ["", "figure.png", "attention_weights_12.png"]
     cuts = [alt[:end] for end in range(len(alt)) if alt[end - 1] != "."]
+    yield from cuts[::40]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_alt_text_emptied_cut_or_a_file_name(name):
+    notebook = stored_chapter(name)
     all_rejected(
         (
             (notebook.name(cell), new),
             alt_messages(other),
             (other.name(new_cell), "in the cell's metadata"),
         )
-        for new in ["", "figure.png", "attention_weights_12.png", *cuts[::40]]
+        for cell in figure_cells(notebook)
+        for new in spoilt(alt_text(cell))
         for other, new_cell in [with_alt(notebook, cell, new)]
     )
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    list(combinations(FIGURES, 2)),
-    ids=lambda pair: pair[0].name(pair[1]),
-)
-def test_alt_texts_exchanged(first, second):
-    found = []
-    for (notebook, cell), (_, other) in permutations((first, second)):
-        new, new_cell = with_alt(notebook, cell, alt_text(other))
-        found += [
+def test_alt_texts_exchanged():
+    """Of two figures, at least one is said to have the other's words."""
+    taken = {}  # two figures' names -> what is said of each with the other's
+    figures = [(n.name(c), n, c) for n, c in figures_of_the_book()]
+    for (one, notebook, cell), (two, _, other) in permutations(figures, 2):
+        new, _ = with_alt(notebook, cell, alt_text(other))
+        taken.setdefault(frozenset((one, two)), []).extend(
             message
             for message in alt_messages(new)
-            if new.name(new_cell) in message and "metadata" in message
-        ]
-    assert found
+            if one in message and "metadata" in message
+        )
+    accepted = [
+        sorted(pair) for pair, messages in taken.items() if not messages
+    ]
+    assert len(taken) > 50 and not accepted
 
 
 # Links
@@ -373,7 +398,7 @@ def test_alt_texts_exchanged(first, second):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_mistyped_link(name):
-    notebook = CHAPTERS[name]
+    notebook = stored_chapter(name)
 
     def tried():
         for cell in notebook.markdown:
@@ -418,14 +443,14 @@ def test_changed_number_in_prose_or_alt_text(chapter_run, name):
         for cell, text, variables in chapter_run(name).claims:
             for numeral, expression in prose.claims(text):
                 claim = f"<!--= {expression} -->"
-                true = chapters.untrue(cell, numeral + claim, variables)
+                true = untrue(cell, numeral + claim, variables)
                 assert true == []
-                bare = chapters.untrue(cell, numeral, variables)
+                bare = untrue(cell, numeral, variables)
                 yield (cell, numeral), bare, (cell, "computed by nothing")
                 for other in other_numerals(numeral):
                     yield (
                         (cell, numeral, other),
-                        chapters.untrue(cell, other + claim, variables),
+                        untrue(cell, other + claim, variables),
                         (cell, "correct the number or what computes it"),
                     )
 
@@ -500,11 +525,11 @@ def with_comment(source, line, comment):
 
 
 @cache
-def bodies():
+def copied():
     """Map each name that two notebooks define to one cell that does."""
     seen, twice = {}, {}
-    for notebook in CHAPTERS.values():
-        for name, _, cell in chapters.definitions(notebook):
+    for notebook in stored_chapters():
+        for name, cell, _ in book.bodies(notebook):
             first = seen.setdefault(name, (notebook.path, cell))
             if first[0] != notebook.path:
                 twice[name] = first[1]
@@ -529,8 +554,8 @@ def rejections(notebook, cell, line, comment):
     part = Notebook(notebook.path, NotebookNode(cells=cells))
     yield from code.letters_are_in_the_notation(part)
     yield from code.twins_say_the_same_shapes(part)
-    names = {n: c for n, _, c in chapters.definitions(part)}
-    copies = [bodies()[n] for n, c in names.items() if n in bodies()]
+    names = {name for name, *_ in book.bodies(part)}
+    copies = [copied()[name] for name in names & copied().keys()]
     other = Notebook(notebook.path, NotebookNode(cells=copies))
     yield from book.one_name_one_body([other, part])
 
@@ -540,38 +565,35 @@ def spoken():
     """Count the shapes that the comments of the book say."""
     return Counter(
         shape
-        for notebook in CHAPTERS.values()
+        for notebook in stored_chapters()
         for cell in notebook.code
         for comment in shapes.comments(cell.source).values()
         for shape in shapes.axes(comment)
     )
 
 
-@pytest.mark.xdist_group("frameworks")
-@pytest.mark.parametrize("name", NAMES)
-def test_altered_shape_comment(chapter_run, name):
-    """Each axis removed, added or renumbered, each letter put for another.
+def attempt_exercises(variables):
+    """Give each checker of a chapter a right answer and a wrong one."""
+    for name, check in list(variables.items()):
+        if name.startswith("check_"):
+            right = variables[f"{name.removeprefix('check_')}_solution"]
+            check(right)
+            with suppress(Exception):  # a wrong number, where one is asked for
+                check(lambda *args, right=right: right(*args) - 1)
 
-    What is true all the same survives: the letters of a size that nothing
-    else in the cell or call, its twin or its docstring states, are a choice
-    of words; and `(..., S)` says less than `(..., T, S)`.
+
+def accepted_shapes(notebook, scopes):
+    """Try other shapes in each comment; return (counts, what is accepted).
+
+    counts: how often each kind of change was made; scopes: from scopes_at.
     """
-    notebook, run = CHAPTERS[name], chapter_run(name)
-    for exercise in [n[6:] for n in run.namespace if n[:6] == "check_"]:
-        check, right = (
-            run.namespace[name]
-            for name in (f"check_{exercise}", f"{exercise}_solution")
-        )
-        check(right)
-        with suppress(Exception):  # a wrong number, where one is asked for
-            check(lambda *args, right=right: right(*args) - 1)
     lines = {
         f"{notebook.name(cell)}, line {line}": (cell, line, comment)
         for cell in notebook.code
         for line, comment in shapes.comments(cell.source).items()
     }
     comments = {place: comment for place, (*_, comment) in lines.items()}
-    scopes, tried, survived = scopes_at(run.scopes), Counter(), []
+    tried, accepted = Counter(), []
     for place, (cell, line, comment) in lines.items():
         assert place in scopes, f"no run comes to {place}"
         assert not any(replayed(s, comments) for s in scopes[place])
@@ -587,25 +609,41 @@ def test_altered_shape_comment(chapter_run, name):
             )
             if message := next(found, None):
                 assert label(notebook.path) in message
-                assert "orrect the comment" in message or "copy" in message
+                assert "orrect the comment" in message or "copies" in message
             else:
-                survived.append((how, place, comment, new))
+                accepted.append((how, place, comment, new))
+    return tried, accepted
+
+
+@pytest.mark.xdist_group("frameworks")
+@pytest.mark.parametrize("name", NAMES)
+def test_altered_shape_comment(chapter_run, name):
+    """Each axis removed, added or renumbered, each letter put for another.
+
+    What is true all the same survives: the letters of a size that nothing
+    else in the cell or call, its twin or its docstring states, are a choice
+    of words; and `(..., S)` says less than `(..., T, S)`.
+    """
+    run = chapter_run(name)
+    attempt_exercises(run.namespace)
+    scopes = scopes_at(run.scopes)
+    tried, accepted = accepted_shapes(stored_chapter(name), scopes)
     assert tried.total() > 1000
-    for how, *what in survived:
+    for how, *what in accepted:
         weaker = how in ("removed", "added") and "..." in what[-1]
         assert how in ("renamed", "swapped") or weaker, what
     # Fewer are better; more would be a hole.
-    swapped = [what for how, *what in survived if how == "swapped"]
-    assert len(survived) < 0.12 * tried.total()
+    swapped = [what for how, *what in accepted if how == "swapped"]
+    assert len(accepted) < 0.12 * tried.total()
     assert len(swapped) < 0.05 * tried["swapped"], swapped
 
 
 def test_shape_that_stands_nowhere_else():
-    notebook = CHAPTERS["attention"]
+    notebook = stored_chapter("attention")
     cell = next(c for c in notebook.code if "# (T, S)" in c.source)
     source = cell.source.replace("# (T, S)", "# (S, T, V)", 1)
     other, new = altered(notebook, cell, source=source)
-    others = [n for n in CHAPTERS.values() if n is not notebook]
+    others = [n for n in stored_chapters() if n is not notebook]
     messages = book.shapes_said_once([*others, other])
     all_rejected(
         [("(S, T, V)", messages, (other.name(new), "Correct the comment"))]

@@ -8,7 +8,7 @@ from itertools import pairwise
 from statistics import median, quantiles
 
 from tools.net import shapes
-from tools.net.rules.common import folded, rule, trees
+from tools.net.rules.common import folded, parsed, rule, trees
 from tools.notebooks import tags
 
 MAX_CELL_LINES = 25
@@ -108,7 +108,7 @@ def twin_faults(cell, twin):
     def defined(source):
         return {
             node.name: ast.get_docstring(node)
-            for node in ast.parse(source).body
+            for node in parsed(source).body
             if isinstance(node, (ast.FunctionDef, ast.ClassDef))
         }
 
@@ -220,7 +220,8 @@ def scopes(table):
 def shape_comments_can_be_read(notebook):
     for cell, _ in trees(notebook):
         try:
-            shapes.rewrite(cell.source)
+            if shapes.comments(cell.source):
+                shapes.rewrite(cell.source)
         except shapes.ShapeError as error:
             yield f"{notebook.name(cell)}: {error}"
 
@@ -262,7 +263,7 @@ def shapes_said(source):
     Names go without _tf, and shapes without axes of one.
     """
     try:
-        tree, said = ast.parse(source), shapes.comments(source)
+        tree, said = parsed(source), shapes.comments(source)
     except SyntaxError:
         return {}  # reported by cells_are_python
     found = {}

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import lru_cache
 
 from tools.notebooks import tags
 
@@ -21,6 +22,7 @@ def outside_fences(text):
     return re.sub(r"(?s)<!--.*?-->", "", text)
 
 
+@lru_cache(maxsize=2000)
 def outside_code(text):
     """Return a text without fences and comments, a dot for inline code."""
     return re.sub(r"`[^`\n]*`", "·", outside_fences(text))
@@ -53,10 +55,16 @@ def folded(cell):
     return "hide-input" in tags(cell)
 
 
+@lru_cache(maxsize=2000)  # more than the book has cells
+def parsed(source):
+    """Return the syntax tree of a cell, which nobody may change."""
+    return ast.parse(source)
+
+
 def trees(notebook):
     """Yield (cell, syntax tree) for each code cell that can be parsed."""
     for cell in notebook.code:
         try:
-            yield cell, ast.parse(cell.source)
+            yield cell, parsed(cell.source)
         except SyntaxError:
             pass  # reported by cells_are_python

@@ -36,10 +36,10 @@ def figures_have_alt_text(notebook):
             )
         if alt and alt in seen:
             yield (
-                f"{notebook.name(cell)}: its alt text is that of {seen[alt]}; "
-                "say what this figure shows."
+                f"{notebook.name(cell)}: its alt text is that of "
+                f"{notebook.name(seen[alt])}; say what this figure shows."
             )
-        seen[alt] = notebook.name(cell)
+        seen[alt] = cell
 
 
 @rule

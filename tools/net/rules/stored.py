@@ -1,12 +1,11 @@
 """What is stored in the file: outputs, counts, metadata."""
 
-import ast
 import re
 
 import nbformat
 
 from tools.net.compare import DECIMAL
-from tools.net.rules.common import outside_code, rule
+from tools.net.rules.common import outside_code, parsed, rule
 from tools.notebooks import CELL_METADATA, METADATA, remedy, tags
 
 MAX_OUTPUT_LINES = 12
@@ -19,7 +18,7 @@ EMBEDDED = rf"(?:<\w+\s[^>]*?|!\[[^\]]*\]\(){HOST}"
 def cells_are_python(notebook):
     for cell in notebook.code:
         try:
-            ast.parse(cell.source)
+            parsed(cell.source)
         except SyntaxError as error:
             yield (
                 f"{notebook.name(cell)}: line {error.lineno} is not Python "

@@ -1,7 +1,7 @@
 """The text: what every reader's program shows, links, words, anatomy."""
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 from tools.net import prose
 from tools.net.rules.common import (
@@ -66,13 +66,12 @@ def nothing_shows_raw(notebook):
 
 @rule
 def links_resolve(notebook):
-    listed = {target for _, target in LINK.findall(words_of(BIBLIOGRAPHY))}
+    listed = {target for _, target in links(words_of(BIBLIOGRAPHY))}
+    listed.add(colab_link(notebook.path))
     for cell in notebook.markdown:
-        for text, target in LINK.findall(outside_code(cell.source)):
+        for text, target in links(cell.source):
             if re.match(r"https?://", target):
-                if target not in listed and target != colab_link(
-                    notebook.path
-                ):
+                if target not in listed:
                     yield (
                         f"{notebook.name(cell)}: the link [{text}] leads to "
                         f"{target}, which book/bibliography.md does not "
@@ -86,11 +85,17 @@ def links_resolve(notebook):
                     f"{notebook.name(cell)}: the link [{text}] leads to "
                     f"{file}, which does not exist beside the notebook."
                 )
-            elif heading and heading not in anchors(path, notebook):
+            elif heading and heading not in anchors(words(path, notebook)):
                 yield (
                     f"{notebook.name(cell)}: the link [{text}] leads to "
                     f"#{heading}, which is no heading of {path.name}."
                 )
+
+
+@lru_cache(maxsize=2000)
+def links(text):
+    """Return (text, target) of each link outside of code."""
+    return LINK.findall(outside_code(text))
 
 
 @cache
@@ -101,12 +106,16 @@ def words_of(path):
     return path.read_text(encoding="utf-8")
 
 
-def anchors(path, notebook):
-    """Return the anchors that the headings of a page give."""
+def words(path, notebook):
+    """Return the Markdown of a page, or of the notebook that has its path."""
     if path == notebook.path:
-        text = "\n".join(cell.source for cell in notebook.markdown)
-    else:
-        text = words_of(path)
+        return "\n".join(cell.source for cell in notebook.markdown)
+    return words_of(path)
+
+
+@lru_cache(maxsize=20)
+def anchors(text):
+    """Return the anchors that the headings of a page give."""
     found = re.findall(r"(?m)^#+ (.+)$", outside_fences(text))
     return set(map(anchor, found))
 

@@ -123,12 +123,10 @@ def mutants(notebook):
 
 
 def is_other_code(mutant):
-    """Tell whether a mutant can be run and is not the same program."""
+    """Tell whether a mutant is Python and not the same program."""
     try:
         tree = ast.parse(mutant.mutated)
-        if "# (" in mutant.source:
-            shapes.rewrite(mutant.mutated)
-    except (SyntaxError, shapes.ShapeError):
+    except SyntaxError:
         return False
     return ast.dump(tree) != dump(mutant.source)
 
@@ -279,38 +277,38 @@ class Mutator:
 
     def Call(self, node):
         name = called(node)
-        arguments = node.args
         if name in FUNCTIONS:
             end = self.span(node.func)[1]
             yield "function", end - len(name), end, FUNCTIONS[name]
-        if name in REMOVABLE:
-            inner = node.func.value if is_method(node) else arguments[0:1]
-            inner = inner[0] if isinstance(inner, list) and inner else inner
-            if inner:
-                yield self.put("removal", node, inner)
+        if name in REMOVABLE and (inner := inside(node)):
+            yield self.put("removal", node, inner)
         if name in ("transpose", "swapaxes", "permute") and is_method(node):
             array = ast.unparse(node.func.value)
             shape = f"{ast.unparse(node)}.shape"
             text = f"{array}.reshape({shape})"
             yield self.put("published", node, text)
-        if name in ("range", "arange") and arguments:
-            last = arguments[min(len(arguments), 2) - 1]
+        if name in ("range", "arange") and node.args:
+            last = node.args[min(len(node.args), 2) - 1]
             if not isinstance(last, ast.Constant):
                 text = f"{ast.unparse(last)} - 1"
                 yield self.put("range", last, text)
-        swapped = arguments[:2]
-        if len(swapped) == 2 and name not in SYMMETRIC:
+        yield from self.other_arguments(node)
+
+    def other_arguments(self, node):
+        """Yield the exchange of a call's first two, and each keyword's loss.
+
+        Nothing is exchanged where the order does not count.
+        """
+        swapped = node.args[:2]
+        if len(swapped) == 2 and called(node) not in SYMMETRIC:
             if not any(isinstance(a, ast.Starred) for a in swapped):
-                other = ast.Call(
-                    node.func,
-                    [*swapped[::-1], *arguments[2:]],
-                    node.keywords,
-                )
+                turned = [*swapped[::-1], *node.args[2:]]
+                other = ast.Call(node.func, turned, node.keywords)
                 yield self.put("arguments", node, other)
         for keyword in node.keywords:
             if keyword.arg is not None and keyword.arg not in CHECKS:
                 kept = [k for k in node.keywords if k is not keyword]
-                other = ast.Call(node.func, arguments, kept)
+                other = ast.Call(node.func, node.args, kept)
                 yield self.put("keyword", node, other)
 
     def keyword(self, node):
@@ -400,6 +398,13 @@ def called(node):
     """Return the last name of what a call calls, or None."""
     function = node.func
     return getattr(function, "attr", getattr(function, "id", None))
+
+
+def inside(node):
+    """Return the array that a call changes, or None."""
+    if is_method(node):
+        return node.func.value
+    return node.args[0] if node.args else None
 
 
 def is_method(node):

@@ -1,0 +1,171 @@
+"""Try mutants in forks of one process, which has imported the frameworks.
+
+A chapter runs in a fork; before each cell it forks once for each mutant of
+the cell, which goes on from there.
+"""
+
+import gc
+import os
+import signal
+import sys
+import traceback
+from functools import partial
+from itertools import groupby
+
+from tools.measure.mutants.judge import hold_cell, hold_to_tests, judge
+from tools.measure.mutants.recording import Recording
+from tools.net import kernel
+from tools.notebooks import label, remedy
+
+WORKERS = os.cpu_count()
+SECONDS = 40  # of CPU time for a mutant; or five times as long, waiting
+# A fork has no other threads than its own, so nothing may have many.
+ENVIRONMENT = kernel.ENVIRONMENT | {
+    "OMP_NUM_THREADS": "1",
+    "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+    "TF_ENABLE_ONEDNN_OPTS": "0",
+}
+
+
+class NotInFork(BaseException):
+    """A compiled TensorFlow function waits for threads that a fork lacks."""
+
+
+refused = []  # as a test may take the exception for its own failure
+
+
+def refuse(*arguments, **keywords):
+    """Stand in for the call of a compiled function of TensorFlow."""
+    refused.append(True)
+    raise NotInFork
+
+
+def warm():
+    """Import what the mutants need, and compute nothing with it yet."""
+    os.environ.update(ENVIRONMENT)
+    import matplotlib.mathtext
+    import matplotlib.pyplot
+    import PIL.Image
+    import tensorflow
+    import torch
+    import torch._dynamo
+
+    PIL.Image.init()  # imports its formats
+    matplotlib.font_manager.findfont("DejaVu Sans")  # reads the font list
+
+    torch.set_num_threads(1)
+    threading = tensorflow.config.threading
+    threading.set_intra_op_parallelism_threads(1)
+    threading.set_inter_op_parallelism_threads(1)
+    gc.freeze()  # so that no fork copies what only the collector looks at
+
+
+def fork(task):
+    """Do a task in a fork of this process; return the fork's number."""
+    if pid := os.fork():
+        return pid
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    status = 1
+    try:
+        task()
+        status = 0
+    except NotInFork:
+        pass
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+class Pool:
+    """As many forks of this process at a time as there are cores."""
+
+    def __init__(self, failed=lambda mutant, status: None):
+        self.running = {}  # the number of a process -> its mutant
+        self.failed = failed
+
+    def start(self, mutant, task):
+        """Do a task for a mutant in a fork, once there is room."""
+        while len(self.running) >= WORKERS:
+            self.wait()
+        self.running[fork(task)] = mutant
+
+    def wait(self):
+        pid, status = os.wait()
+        if os.waitstatus_to_exitcode(status) == -signal.SIGINT:
+            raise KeyboardInterrupt  # which the fork was told first
+        if pid in self.running:
+            mutant = self.running.pop(pid)
+            if status:
+                self.failed(mutant, status)
+
+    def finish(self):
+        while self.running:
+            self.wait()
+
+
+def judge_all(chapter):
+    """Find out what is not known yet of a chapter's mutants.
+
+    What did not end well in a fork of the running chapter runs again from the
+    beginning: a compiled function cannot run there, for one.
+    """
+    if todo := chapter.unknown():
+        pool = Pool(partial(broken, chapter))
+        pool.start(None, partial(run_chapter, chapter, todo))
+        pool.finish()
+        pool = Pool(partial(stopped, chapter))
+        for mutant in chapter.unknown():
+            pool.start(mutant, partial(judge_one, chapter, mutant))
+        pool.finish()
+
+
+def run_chapter(chapter, mutants):
+    """Run a chapter, and from before each cell its mutants."""
+    run, pool = Recording(chapter.notebook), Pool()
+    of_cell = groupby(mutants, lambda mutant: mutant.cell)
+    waiting = {number: list(group) for number, group in of_cell}
+    for place, cell in enumerate(chapter.notebook.cells):
+        if cell.cell_type == "code":
+            for mutant in waiting.get(cell.execution_count, ()):
+                pool.start(mutant, partial(go_on, chapter, mutant, run))
+        hold_cell(run, place)
+    pool.finish()
+    hold_to_tests(run, chapter.tests)
+
+
+def go_on(chapter, mutant, run):
+    """Judge a mutant in a fork of the running chapter."""
+    if tensorflow := sys.modules.get("tensorflow"):
+        compiled = type(tensorflow.function(lambda: None))
+        compiled.__call__ = refuse
+    judge_one(chapter, mutant, run)
+
+
+def judge_one(chapter, mutant, run=None):
+    """Judge a mutant and keep the verdict, within its time."""
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    signal.alarm(5 * SECONDS)
+    verdict = judge(chapter, mutant, run)
+    if refused:
+        raise NotInFork
+    chapter.record(mutant, *verdict)
+
+
+def broken(chapter, _, status):
+    """Stop where the chapter itself does not give what is stored."""
+    path = chapter.notebook.path
+    sys.exit(
+        f"{label(path)}: does not run to its end as stored; see above. "
+        f"Mend it, or store its outputs with: {remedy(path)}"
+    )
+
+
+def stopped(chapter, mutant, status):
+    """Note a mutant that did not end by itself."""
+    number = os.waitstatus_to_exitcode(status)
+    if number >= 0:
+        raise RuntimeError(f"{mutant}\nended with the exit code {number}.")
+    name = signal.Signals(-number).name
+    chapter.record(mutant, "hang or crash", name)
