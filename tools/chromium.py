@@ -26,6 +26,19 @@ class UnfitError(Exception):
     """The browser cannot be driven; the message says what to do about it."""
 
 
+EVERYTHING = """
+* { content-visibility: visible !important }
+.sd-tab-content { display: block !important }
+"""
+UNFOLD = """([isOpen, style]) => {
+    for (const fold of document.querySelectorAll("details"))
+        fold.open = isOpen;
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(style);
+    document.adoptedStyleSheets = [sheet];
+}"""
+
+
 def find_chromium():
     """Return the path of a browser, or None."""
     return next(filter(None, map(shutil.which, NAMES)), None)
@@ -58,21 +71,29 @@ def launch(playwright, path):
 
 
 def load(page, address=None):
-    """Go to an address, or load the page anew, and wait till it is whole."""
+    """Go to an address, or load the page anew, and wait till it is whole.
+
+    Its scripts have run by then; what they fetch later is not waited for.
+    """
     if address is None:
         page.reload()
     else:
         page.goto(address)
     page.evaluate("document.fonts.ready.then(() => true)")
-    page.wait_for_load_state("networkidle")
 
 
-def unfold(page):
-    """Open all that is folded, and lay out what is far from the reader."""
-    page.evaluate(
-        "document.querySelectorAll('details').forEach(d => d.open = true)"
-    )
-    page.add_style_tag(content="* { content-visibility: visible !important }")
+def wait_for_layout(page):
+    """Wait till scripts that watch the layout have seen the present one."""
+    page.evaluate("""() => new Promise(done =>
+        requestAnimationFrame(() => requestAnimationFrame(done)))""")
+
+
+def unfold(page, is_open=True):
+    """Open all that is folded, behind a tab or too far away to be laid out.
+
+    With False, put it back.
+    """
+    page.evaluate(UNFOLD, [is_open, EVERYTHING if is_open else ""])
 
 
 def load_pictures(page):

@@ -6,17 +6,18 @@ Each stands without scripts, too, and outside the site, as in Colab.
 """
 
 import re
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tools.chromium import load_pictures
+from tools.chromium import load_pictures, wait_for_layout
 from tools.notebooks import Notebook
 from tools.settings import BOOK
 
 # In the process in which the chapters run.
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("frameworks")]
+pytestmark = pytest.mark.xdist_group("frameworks")
 
 CHAPTERS = {
     "lookup": "embedding",
@@ -197,8 +198,7 @@ class Figure:
     def come_near(self):
         """Scroll here, and wait till what was not laid out before is."""
         self.root.scroll_into_view_if_needed()
-        self.page.evaluate("""new Promise(done =>
-            requestAnimationFrame(() => requestAnimationFrame(done)))""")
+        wait_for_layout(self.page)
 
     def inputs(self, name):
         return self.root.locator(f"input[name={name}]")
@@ -291,24 +291,33 @@ def by_keyboard(figure, kind, name, value):
             press("ArrowDown")
 
 
+@contextmanager
+def cut_off(page):
+    """Cut the network while the block runs."""
+    page.context.set_offline(True)
+    try:
+        yield
+    finally:
+        page.context.set_offline(False)
+
+
 @pytest.mark.parametrize("name", CHAPTERS)
 @pytest.mark.parametrize("way", [by_mouse, by_keyboard])
 def test_shows_the_numbers_of_the_chapter(visit, chapter, name, way):
-    page = visit(f"book/{CHAPTERS[name]}.html")
+    page = visit(f"book/{CHAPTERS[name]}")
     figure, book = Figure(page, name), chapter(CHAPTERS[name])
     load_pictures(page)
-    page.context.set_offline(True)
-    first = SHOWS[name](book, **STATES[name][0])
-    figure.assert_shows(*first)
-    for state in STATES[name][1:]:
-        for control, value in state.items():
-            figure.put(control, value, way)
-        figure.assert_shows(*SHOWS[name](book, **state))
+    with cut_off(page):
+        figure.assert_shows(*SHOWS[name](book, **STATES[name][0]))
+        for state in STATES[name][1:]:
+            for control, value in state.items():
+                figure.put(control, value, way)
+            figure.assert_shows(*SHOWS[name](book, **state))
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_stands_without_scripts(visit, chapter, name):
-    page = visit(f"book/{CHAPTERS[name]}.html", java_script_enabled=False)
+def test_stands_without_scripts(visit_without_scripts, chapter, name):
+    page = visit_without_scripts(f"book/{CHAPTERS[name]}")
     figure = Figure(page, name)
     assert figure.root.is_visible() and not figure.root.locator("form").count()
     picture = figure.root.locator("img, table")
@@ -319,7 +328,7 @@ def test_stands_without_scripts(visit, chapter, name):
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_works_outside_the_site(browser, chapter, name):
+def test_works_outside_the_site(empty_page, chapter, name):
     notebook = Notebook.read(BOOK / f"{CHAPTERS[name]}.ipynb")
     (html,) = [
         output["data"]["text/html"]
@@ -327,22 +336,17 @@ def test_works_outside_the_site(browser, chapter, name):
         for output in cell.outputs
         if f'id="{name}-figure"' in output.get("data", {}).get("text/html", "")
     ]
-    context, faults = browser.new_context(offline=True), []
-    page = context.new_page()
-    page.on("request", lambda request: faults.append(request.url))
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.set_content(html)
-    figure, state = Figure(page, name), STATES[name][2]
-    for control, value in state.items():
-        figure.put(control, value, by_keyboard)
-    figure.assert_shows(*SHOWS[name](chapter(CHAPTERS[name]), **state))
-    context.close()
-    assert not [url for url in faults if not url.startswith("data:")]
+    figure, state = Figure(empty_page, name), STATES[name][2]
+    with cut_off(empty_page):
+        empty_page.set_content(html)
+        for control, value in state.items():
+            figure.put(control, value, by_keyboard)
+        figure.assert_shows(*SHOWS[name](chapter(CHAPTERS[name]), **state))
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_is_labelled_and_fits_a_phone(visit, name):
-    page = visit(f"book/{CHAPTERS[name]}.html", width=320)
+    page = visit(f"book/{CHAPTERS[name]}", width=320)
     figure = Figure(page, name)
     expect(figure.said).to_have_attribute("aria-live", "polite")
     figure.come_near()
@@ -355,35 +359,33 @@ def test_is_labelled_and_fits_a_phone(visit, name):
     assert figure.root.evaluate("root => root.scrollWidth <= root.clientWidth")
 
 
-@pytest.mark.parametrize(
-    ("sentence", "says"),
-    [
-        ("", "No words yet: type one to six"),
-        (" , ", "No words yet: type one to six"),
-        ("life is pizza", "“pizza” has no vector here"),
-        ("life is constructor", "“constructor” has no vector here"),
-        ("life is short is short is short", "7 words: at most six fit"),
-    ],
-)
-def test_bad_sentence_is_explained(visit, chapter, sentence, says):
-    page = visit("book/attention.html")
+BAD = {
+    "": "No words yet: type one to six",
+    " , ": "No words yet: type one to six",
+    "life is pizza": "“pizza” has no vector here",
+    "life is constructor": "“constructor” has no vector here",
+    "life is short is short is short": "7 words: at most six fit",
+}
+
+
+def test_bad_sentence_is_explained(visit, chapter):
+    page = visit("book/attention")
     figure = Figure(page, "attention")
-    before = figure.parts()
-    figure.put("sentence", sentence, by_keyboard)
-    expect(figure.said).to_contain_text(says)
-    expect(figure.said).to_contain_text("still shows the last sentence")
-    box = figure.inputs("sentence")
-    expect(box).to_have_attribute("aria-invalid", "true")
-    figure.put("sentence", SENTENCE, by_keyboard)
-    figure.assert_shows(
-        *attention(chapter("attention"), **STATES["attention"][0])
-    )
-    expect(box).to_have_attribute("aria-invalid", "false")
-    assert figure.parts() == before
+    box, before = figure.inputs("sentence"), figure.parts()
+    shown = attention(chapter("attention"), **STATES["attention"][0])
+    for sentence, says in BAD.items():
+        figure.put("sentence", sentence, by_keyboard)
+        expect(figure.said).to_contain_text(says)
+        expect(figure.said).to_contain_text("still shows the last sentence")
+        expect(box).to_have_attribute("aria-invalid", "true")
+        figure.put("sentence", SENTENCE, by_keyboard)
+        figure.assert_shows(*shown)
+        expect(box).to_have_attribute("aria-invalid", "false")
+        assert figure.parts() == before
 
 
 def test_speaks_once_when_the_hand_rests(visit):
-    figure = Figure(visit("book/position_similarity.html"), "clocks")
+    figure = Figure(visit("book/position_similarity"), "clocks")
     spoken = figure.said.evaluate(
         """async (said) => {
         const box = document.querySelector("#clocks-figure [name=offset]");

@@ -1,0 +1,93 @@
+"""The site by keyboard alone: where the focus goes, and that it shows."""
+
+import pytest
+
+from tools.notebooks import Notebook, tags
+from tools.settings import ROOT, chapters, contents
+
+HOME, CHAPTER = contents()[0], chapters()[0]
+# The radio buttons of tabs are invisible; their labels show the focus.
+FOCUS = """() => {
+    const part = document.activeElement;
+    const seen = part.matches(".sd-tab-set > input")
+        ? part.nextElementSibling : part;
+    const style = getComputedStyle(seen);
+    const box = seen.getBoundingClientRect();
+    return [part.outerHTML.slice(0, 120), part === document.body,
+        style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2
+        && box.width > 0 && box.height > 0];
+}"""
+
+
+def test_skip_link_leads_to_the_text(visit):
+    page = visit(CHAPTER)
+    page.keyboard.press("Tab")
+    assert page.locator(":focus").inner_text() == "Skip to main content"
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.locator("main :focus").count() == 1
+
+
+@pytest.mark.parametrize("name", [HOME, CHAPTER])
+def test_focus_is_always_seen(visit, name):
+    page = visit(name)
+    stops = []
+    while True:
+        page.keyboard.press("Tab")
+        stop, is_end, is_seen = page.evaluate(FOCUS)
+        if is_end:
+            break
+        assert is_seen, f"the focus does not show on {stop}"
+        stops.append(stop)
+    assert len(stops) > 20
+
+
+# Folds
+
+
+@pytest.mark.parametrize("chapter", chapters())
+def test_folded_cells_are_named_by_their_titles(look, chapter):
+    titles = [
+        cell.source.partition("\n")[0].removeprefix("# @title ")
+        for cell in Notebook.read(ROOT / f"{chapter}.ipynb").code
+        if "hide-input" in tags(cell)
+    ]
+    shown = look(chapter).locator("details.hide summary .collapsed")
+    assert [text.strip() for text in shown.all_text_contents()] == titles
+
+
+def test_folds_open_and_close_by_keyboard(visit):
+    page = visit(CHAPTER)
+    for fold in page.locator("article details").all():
+        fold.locator("summary").focus()
+        for is_open in (True, False):
+            page.keyboard.press("Enter")
+            assert fold.evaluate("fold => fold.open") == is_open
+
+
+# What scrolls
+
+
+@pytest.mark.parametrize("chapter", chapters())
+def test_what_scrolls_is_a_stop_of_the_tab_key(look, chapter):
+    counts = []
+    for width in (1280, 360):
+        page = look(chapter, unfolded=True, width=width)
+        wrong = page.evaluate("""() => [...document.querySelectorAll(
+            "pre, .output, .pst-scrollable-table-container")]
+            .filter(box => box.checkVisibility())
+            .filter(box => (box.tabIndex === 0) !==
+                (box.scrollWidth > box.clientWidth ||
+                 box.scrollHeight > box.clientHeight))
+            .map(box => box.outerHTML.slice(0, 200))""")
+        assert wrong == [], f"at {width} pixels"
+        counts.append(page.locator("article [tabindex='0']").count())
+    assert counts[0] < counts[1] > 10
+
+
+def test_what_scrolls_is_a_stop_once_the_reader_is_near(visit):
+    page = visit(CHAPTER, width=360)
+    lines = page.locator("#exercises .highlight pre:visible").first
+    assert lines.get_attribute("tabindex") is None  # not measured yet
+    lines.scroll_into_view_if_needed()
+    page.locator("#exercises pre[tabindex='0']").first.wait_for()

@@ -1,0 +1,113 @@
+"""Where the links lead: within the book, out of it, and into it."""
+
+import io
+import re
+from functools import cache
+
+import pytest
+from PIL import Image
+
+from tools.settings import HTML, chapters, config, contents
+
+HOME, CHAPTER = contents()[0], chapters()[0]
+
+
+@cache
+def anchors(path):
+    """Return the ids in a file of the site."""
+    return set(re.findall(r'\sid="([^"]*)"', path.read_text("utf-8")))
+
+
+@pytest.mark.parametrize("name", [*contents(), "search", "genindex"])
+def test_links_lead_somewhere(look, site, name):
+    links = look(name).evaluate("""() => [...new Set(
+        [...document.querySelectorAll("[href], [src]")]
+        .map(e => e.getAttribute("href") ?? e.getAttribute("src"))
+        .map(link => new URL(link, document.baseURI).href))]""")
+    inside = [link for link in links if link.startswith(site)]
+    assert inside
+    for link in inside:
+        file, _, anchor = link.partition("#")
+        path = HTML / file.partition("?")[0].removeprefix(site)
+        assert path.is_file(), f"{name} links to {link}"
+        if anchor and path.suffix == ".html":
+            assert anchor in anchors(path), f"{name} links to {link}"
+
+
+def test_a_link_into_a_chapter_leads_to_its_heading(visit):
+    page = visit(CHAPTER, "#exercises")
+    page.wait_for_timeout(500)
+    top = page.locator("#exercises > h2").bounding_box()["y"]
+    assert 0 <= top <= 200
+
+
+# The map of the landing page
+
+
+def test_the_map_leads_to_each_chapter(look, site):
+    targets = look(HOME).evaluate("""() =>
+        [...document.querySelectorAll("svg.transformer-map a")]
+        .filter(link => { link.focus(); return link.matches(":focus"); })
+        .map(link => new URL(link.href.baseVal, document.baseURI).href)""")
+    missing = {f"{site}{chapter}.html" for chapter in chapters()} - {*targets}
+    assert not missing, (
+        "book/_static/transformer-map.svg has no link that the Tab key "
+        f"reaches to {missing}: add it there"
+    )
+
+
+def test_the_map_is_followed_by_keyboard(visit, site):
+    page = visit(HOME)
+    file = CHAPTER.rpartition("/")[2]
+    page.locator(f"svg.transformer-map a[href='{file}.html']").first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{site}{CHAPTER}.html")
+
+
+# Out of the book
+
+
+@pytest.mark.parametrize("chapter", chapters())
+def test_buttons_open_this_repository(look, repository, chapter):
+    links = (
+        look(chapter)
+        .locator(".bd-main a[href*='github']")
+        .evaluate_all("all => all.map(a => a.href)")
+    )
+    slug = repository.removeprefix("https://github.com/")
+    branch = config()["repository"]["branch"]
+    file = f"{slug}/blob/{branch}/{chapter}.ipynb"
+    needed = {
+        f"{config()['launch_buttons']['colab_url']}/github/{file}",
+        f"https://github.com/{file}?plain=1",
+        repository,
+    }
+    if repository:
+        assert needed <= set(links)
+    assert all("OWNER" not in link for link in links)
+    buttons = look(chapter).locator(".article-header-buttons")
+    assert bool(buttons.locator("a[href*='github']").count()) == bool(slug)
+
+
+# A link to a page, shown elsewhere
+
+
+@pytest.mark.parametrize("name", contents())
+def test_a_link_to_a_page_shows_a_card(look, site, repository, name):
+    page = look(name)
+    said = dict(
+        page.locator("meta[property^='og:']").evaluate_all(
+            "all => all.map(e => [e.getAttribute('property'), e.content])"
+        )
+    )
+    assert page.title().startswith(said["og:title"])
+    assert len(said["og:description"]) > 40
+    if not repository:  # nobody knows where the site will be
+        assert not {"og:url", "og:image"} & said.keys()
+        return
+    owner, slug = repository.split("/")[-2:]
+    home = f"https://{owner.lower()}.github.io/{slug}/"
+    assert said["og:url"] == f"{home}{name}.html"
+    assert len(said["og:image:alt"]) >= 20
+    card = page.request.get(said["og:image"].replace(home, site))
+    assert Image.open(io.BytesIO(card.body())).size == (1200, 630)

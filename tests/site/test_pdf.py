@@ -1,0 +1,94 @@
+"""The whole book as `make pdf` prints it, once for all tests."""
+
+import pytest
+from pypdf import PdfReader
+
+from tools.commands.pdf import open_book, print_book
+from tools.notebooks import Notebook, tags
+from tools.settings import ROOT, chapters, contents
+
+pytestmark = pytest.mark.xdist_group("pdf")
+
+
+@pytest.fixture(scope="session")
+def whole_book(site, browser):
+    """Return the one page that `make pdf` prints."""
+    page = open_book(browser)
+    yield page
+    page.context.close()
+
+
+@pytest.fixture(scope="session")
+def printed(whole_book, tmp_path_factory):
+    """Return the book as `make pdf` prints it, and its parts' first pages."""
+    path = tmp_path_factory.mktemp("pdf") / "book.pdf"
+    print_book(whole_book, path)
+    book = PdfReader(path)
+    parts = [entry for entry in book.outline if not isinstance(entry, list)]
+    return book, {
+        part.title: book.get_destination_page_number(part) for part in parts
+    }
+
+
+def squeezed(pages):
+    return "".join("".join(page.extract_text().split()) for page in pages)
+
+
+def title(name):
+    """Return the heading of a page, with the apostrophes that Sphinx sets."""
+    path = ROOT / f"{name}.md"
+    if path.exists():
+        source = path.read_text("utf-8")
+    else:
+        source = Notebook.read(path.with_suffix(".ipynb")).cells[0].source
+    heading = source.partition("\n")[0].removeprefix("# ")
+    return heading.replace("'", "’")
+
+
+def test_pdf_lists_every_page_and_its_number(printed):
+    book, starts = printed
+    assert list(starts) == ["Contents", *map(title, contents())]
+    first, second, *_ = starts.values()
+    listed = squeezed(book.pages[first:second])
+    for name, start in list(starts.items())[1:]:
+        assert f"{''.join(name.split())}{start + 1}" in listed
+
+
+@pytest.mark.parametrize("chapter", chapters())
+def test_pdf_shows_the_code_of_both_frameworks(printed, chapter):
+    book, starts = printed
+    wanted = {"PyTorch", "TensorFlow"}
+    code = Notebook.read(ROOT / f"{chapter}.ipynb").code
+    for framework in ("pytorch", "tensorflow"):
+        cell = next(cell for cell in code if framework in tags(cell))
+        wanted.add("".join(max(cell.source.split("\n"), key=len).split()))
+    for page in book.pages[starts[title(chapter)] :]:
+        text = squeezed([page])
+        wanted = {words for words in wanted if words not in text}
+        if not wanted:
+            break
+    assert not wanted
+
+
+def test_no_picture_in_the_pdf_is_stretched(whole_book):
+    whole_book.set_viewport_size({"width": 660, "height": 1000})
+    whole_book.emulate_media(media="print")
+    shapes = """all => all.map(e => e.width / e.height
+        * e.naturalHeight / e.naturalWidth)"""
+    found = whole_book.locator(".cell_output img").evaluate_all(shapes)
+    assert len(found) > 10
+    assert found == pytest.approx([1] * len(found), abs=0.02)
+
+
+def test_links_in_the_pdf_stay_in_it_or_leave_for_the_web(printed):
+    book, _ = printed
+    inside = 0
+    for page in book.pages:
+        for link in page.get("/Annots", []):
+            action = link.get_object()
+            if "/Dest" in action:
+                assert action["/Dest"] in book.named_destinations
+                inside += 1
+            else:
+                assert action["/A"]["/URI"].startswith("https://")
+    assert inside > 100
