@@ -550,3 +550,63 @@ def test_a_gradient_of_which_a_part_is_infinite_is_told(book):
             return value * scale
 
         assert book[name](attention, array(x), None)[1] is False
+
+
+# What is refused, and in which words.
+
+
+@pytest.mark.parametrize("kind", ["", "_tf"])
+def test_a_mask_of_numbers_is_refused_with_a_sentence(book, kind):
+    array = book["tf"].constant if kind else book["torch"].tensor
+    says = "a mask holds True and False, not .*; compare first, as in mask =="
+    for numbers in ([[1, 0]], np.uint8([[1, 0]]), [[0.0, -np.inf]]):
+        mask = array(numbers)
+        x = array([[[1.0], [1.0]]])
+        for name, *given in [
+            ("to_additive", mask),
+            ("count_places", mask),
+            ("masked_mean", x[..., 0], mask),
+            ("attend_or_zero", x, x, x, mask),
+        ]:
+            with pytest.raises(TypeError, match=says):
+                book[f"{name}{kind}"](*given)
+
+
+@pytest.mark.parametrize("kind", ["", "_tf"])
+def test_a_fill_beyond_a_type_is_refused_and_its_last_number_is_not(
+    book, kind
+):
+    library = book["tf" if kind else "torch"]
+    mask = (library.constant if kind else library.tensor)([True, False])
+    to_additive = book[f"to_additive{kind}"]
+    for fill in (-65_504.0, 65_504.0):
+        added = to_additive(mask, fill, library.float16)
+        assert added.numpy().tolist() == [0, fill]
+        with pytest.raises(ValueError, match="would be infinite in .*16"):
+            to_additive(mask, 2 * fill, library.float16)
+
+
+@pytest.mark.parametrize("kind", ["", "_tf"])
+def test_what_has_no_mean_is_refused_with_a_sentence(book, kind):
+    array = book["tf"].constant if kind else book["torch"].tensor
+    masked_mean, mask = book[f"masked_mean{kind}"], array([True, False])
+    with pytest.raises(TypeError, match="values of .*int64.* have no mean"):
+        masked_mean(array(np.array([1, 2])), mask)
+    with pytest.raises(ValueError, match="under a mask"):
+        masked_mean(array([[1.0, 2.0]]), mask)
+    with pytest.raises(ValueError, match="under a mask"):
+        masked_mean(array([1.0, 2.0, 3.0]), mask)
+
+
+@pytest.mark.parametrize("mask", [[[0, -np.inf]], [[1, 2]], [[-2, -1]]])
+def test_the_mass_on_pads_wants_ones_and_zeros(book, mask):
+    with pytest.raises(ValueError, match="True or 1 for a word"):
+        book["mass_on_pads"](np.ones((1, 2, 2)), np.array(mask))
+
+
+def test_the_mass_on_pads_of_ones_and_zeros_and_without_words(book):
+    weights = np.array([[[0.5, 0.2, 0.3], [0.1, 0.2, 0.7], [0.0, 1.0, 0.0]]])
+    for kind in (bool, int, float, np.uint8):
+        mask = np.array([[1, 1, 0]]).astype(kind)
+        assert book["mass_on_pads"](weights, mask) == 0.5
+        assert book["mass_on_pads"](weights, 0 * mask) == 0

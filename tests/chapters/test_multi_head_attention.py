@@ -159,6 +159,13 @@ def concatenated(heads, order=1):
     )
 
 
+def without_queries(matrices, biases):
+    """Write on what is given, so that nothing right is left to compare."""
+    biases[3] += biases[2] @ matrices[3]
+    biases[:3] = 0
+    return biases
+
+
 # Wrong answers by exercise: the verdict after its number, and the answer.
 WRONG = {
     "parameter_count": [
@@ -336,6 +343,7 @@ WRONG = {
             "the values' bias is dropped, but it reaches the output.",
             in_place(fold=0),
         ),
+        ("the queries' bias matters and has to stay.", without_queries),
         (
             "the values' bias still has to pass a matrix.",
             folded(lambda m, b: b[2]),
@@ -566,3 +574,29 @@ def test_blocked_scores_count_for_nothing_however_low_the_others(
     book, attend_to_low_scores, kind
 ):
     assert attend_to_low_scores(book, kind) == [[[2]], [[1, 0]]]
+
+
+@pytest.mark.parametrize("kind", ["", "_tf"])
+def test_the_reach_behind_a_normalisation(book, kind):
+    """What a sum of columns that is constant would not see."""
+    x = book[f"nine{kind}"]
+    layer, norm = book[f"layer{kind}"], book[f"norm{kind}"]
+    found = book[f"reach{kind}"](lambda x: norm(x + layer(x, x, x)), x)
+    assert (np.asarray(found) > 1e-4).all()
+
+
+@pytest.mark.parametrize("kind", ["", "_tf"])
+def test_packed_projections_of_no_sentence(book, kind):
+    array = book["tf"].zeros if kind else book["torch"].zeros
+    found = book[f"unpack{kind}"](array((0, 5, 36)), 3, True)
+    assert tuple(found.shape) == (3, 0, 3, 5, 4)
+
+
+@pytest.mark.parametrize("kind", ["", "_tf"])
+def test_heads_of_no_sentence(book, kind):
+    array = book["tf"].zeros if kind else book["torch"].zeros
+    heads = book[f"split_heads{kind}"](array((0, 5, 12)), 3)
+    assert tuple(heads.shape) == (0, 3, 5, 4)
+    assert tuple(book[f"merge_heads{kind}"](heads).shape) == (0, 5, 12)
+    with pytest.raises(ValueError, match="num_heads may be one of"):
+        book[f"split_heads{kind}"](array((0, 5, 10)), 4)
