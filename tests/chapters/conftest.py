@@ -3,6 +3,25 @@
 import pytest
 
 
+def raises(*given):
+    raise KeyError("a word\nthat is not there")
+
+
+# What is no answer to any exercise, and what a checker says of it.
+RETURNS = "your function returns no array of numbers"
+ODD = [
+    (raises, "your function raises KeyError: 'a word\\nthat is not there'"),
+    (
+        lambda *given: (1, 2),
+        "your function returns a tuple; return one result",
+    ),
+    (lambda *given: "3", f"{RETURNS}: str"),
+    (lambda *given: {}, f"{RETURNS}: dict"),
+    (lambda *given: [[1], [1, 2]], f"{RETURNS}: list"),
+    (lambda *given: len, f"{RETURNS}: builtin_function_or_method"),
+]
+
+
 def pytest_generate_tests(metafunc):
     """Try each wrong answer of a chapter where a test asks for them.
 
@@ -18,6 +37,10 @@ def pytest_generate_tests(metafunc):
             for says, answer in of_one
         ]
         metafunc.parametrize(("name", "says", "answer"), answers)
+    if "odd" in metafunc.fixturenames:
+        metafunc.parametrize("odd", ODD)
+        exercises = list(enumerate(wrong, 1))
+        metafunc.parametrize(("number", "name"), exercises)
 
 
 @pytest.fixture

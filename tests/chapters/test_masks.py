@@ -92,6 +92,24 @@ def pairs(num_words, seq_len):
     return triangle(num_words) + (seq_len - num_words) * num_words
 
 
+def pooled_on_the_right(vectors, key_mask):
+    """Take the first places for the words: right for padding on the right."""
+    counts = np.maximum(key_mask.sum(1), 1)
+    return np.stack(
+        [v[:n].mean(0) for v, n in zip(vectors, counts, strict=True)]
+    )
+
+
+def lowest(scores, mask):
+    return softmax(np.where(mask, scores, np.finfo(scores.dtype).min))
+
+
+def along_axis_1(scores, mask):
+    kept = np.where(mask, scores, -np.inf)
+    e = np.exp(kept - np.maximum(kept.max(1, keepdims=True), -1e300))
+    return e / np.maximum(e.sum(1, keepdims=True), 1e-300)
+
+
 # Wrong answers by exercise: the verdict after its number, and the answer.
 WRONG = {
     "count_pairs": [
@@ -112,25 +130,39 @@ WRONG = {
             "a place sees itself; the diagonal is missing.",
             lambda n, size: pairs(n, size) - n,
         ),
-        ("4 for 2 words in 5, not 9.", lambda n, size: n * n),
         (
-            "0 for 5 words in 5, not 15.",
+            "these are all pairs of words, the future included.",
+            lambda n, size: n * n,
+        ),
+        (
+            "0 is wrong for 5 words in 5.",
             lambda n, size: pairs(n, size) * (n < 5),
         ),
-        ("5 for 1 words in 4, not 4.", lambda n, size: pairs(n, 5)),
+        ("5 is wrong for 1 words in 4.", lambda n, size: pairs(n, 5)),
         (
-            "1 for 0 words in 3, not 0.",
+            "1 is wrong for 0 words in 3.",
             lambda n, size: max(1, pairs(n, size)),
+        ),
+        (
+            "0 is wrong for 4 words in 9.",
+            lambda n, size: pairs(n, size) * (n != 4),
+        ),
+        ("nan is wrong for 2 words in 5.", lambda n, size: np.nan),
+        ("True is wrong for 2 words in 5.", lambda n, size: n > 0),
+        ("the shape is (1,), not ().", lambda n, size: [pairs(n, size)]),
+        (
+            "your function returns None.",
+            lambda n, size: pairs(n, size) if n == 2 else None,
         ),
     ],
     "window_mask": [
         (
-            "bool of (3,), not bool (7, 7).",
+            "the shape is (3,), not (7, 7).",
             lambda seq_len, width: np.ones(3, bool),
         ),
         (
-            "float64 of (7, 7), not bool (7, 7).",
-            window(lambda back, w: 1.0 * (back < w)),
+            "it is float64, not bool.",
+            window(lambda back, w: 1.0 * ((back >= 0) & (back < w))),
         ),
         (
             "inverted; True means may attend.",
@@ -141,11 +173,15 @@ WRONG = {
             window(lambda back, w: (back > 0) & (back <= w)),
         ),
         (
+            "the diagonal is missing.",
+            window(lambda back, w: (back > 0) & (back < w)),
+        ),
+        (
             "one place too many in the window.",
             window(lambda back, w: (back >= 0) & (back <= w)),
         ),
         (
-            "right for (7, 3) only.",
+            "the shape is (7, 7), not (8, 8).",
             lambda seq_len, width: np.tri(7) > np.tri(7, k=-3),
         ),
         (
@@ -153,29 +189,41 @@ WRONG = {
             window(lambda back, w: (back >= 0) & (back < w - 1)),
         ),
         (
-            "it also sees the future.",
+            "the window reaches into the future.",
             window(lambda back, w: abs(back) < w),
         ),
         (
             "transposed; rows are queries.",
             window(lambda back, w: (back <= 0) & (back > -w)),
         ),
+        ("the far past is not blocked.", window(lambda back, w: back >= 0)),
+        ("the future is not blocked.", window(lambda back, w: back < w)),
         (
-            "the far past is not blocked.",
-            window(lambda back, w: back >= 0),
+            "the window is always 3.",
+            window(lambda back, w: (back >= 0) & (back < 3)),
         ),
         (
-            "row 5 should see the places 3, 4 and 5.",
-            window(lambda back, w: back < w),
+            "the window is always 3.",
+            window(lambda back, w: (back >= 0) & (back < min(w, 3))),
+        ),
+        (
+            "False at [0, 0] is wrong for seq_len=4, window=6.",
+            window(
+                lambda back, w: (back >= 0) & (back < w) & (w <= len(back))
+            ),
+        ),
+        (
+            "nan at [0, 0] is wrong for seq_len=7, window=3.",
+            window(lambda back, w: np.nan * back),
         ),
     ],
     "packed_mask": [
         (
-            "int64 of (2, 7, 7): bool (2, 7, 7)?",
-            packed(lambda same, past, word: 1 * same),
+            "it is int64, not bool.",
+            packed(lambda same, past, word: 1 * itself(same & past & word)),
         ),
         (
-            "bool of (7, 7): bool (2, 7, 7)?",
+            "the shape is (7, 7), not (2, 7, 7).",
             lambda text_ids: np.tri(7) > 0,
         ),
         (
@@ -203,8 +251,21 @@ WRONG = {
             packed(lambda same, past, word: itself(same & past.T & word)),
         ),
         (
-            "some pairs are wrong.",
+            "each place sees only itself.",
             packed(lambda same, past, word: itself(same & ~same)),
+        ),
+        (
+            "False at [0, 2, 0] is wrong for text_ids "
+            "[[1, 1, 1, 2, 2, 0, 0], [1, 2, 2, 2, 2, 3, 3]].",
+            packed(
+                lambda same, past, word: itself(
+                    same & past & word & (np.tri(past.shape[0], k=-2) == 0)
+                )
+            ),
+        ),
+        (
+            "the shape is (2, 1, 1), not (3, 1, 1).",
+            packed(lambda same, past, word: itself(same & past & word)[:2]),
         ),
     ],
     "mean_of_words": [
@@ -218,51 +279,88 @@ WRONG = {
             where_words(lambda kept: kept.sum(1)),
         ),
         (
-            "the first sentence's mean is (2.5, 3.5, 4.5).",
+            "the shape is (3,), not (2, 3).",
             where_words(lambda kept: kept.sum((0, 1)) / 5),
         ),
         (
-            "the first sentence's mean is (2.5, 3.5, 4.5).",
+            "1.6666 at [0, 0] is wrong for mask [[1, 1, 0, 0], [1, 1, 1, 0]].",
             where_words(lambda kept: kept.sum(1) / 3),
+        ),
+        (
+            "divided by the words of all sentences.",
+            where_words(lambda kept: kept.sum(1) / 5),
+        ),
+        (
+            "this is the mean of the pads.",
+            lambda x, mask: mean_by_counts(x, ~mask),
+        ),
+        (
+            "0.0423 at [0, 0] is wrong for mask "
+            "[[0, 1, 1, 0, 1, 0, 0, 1], [1, 1, 1, 1, 1, 1, 1, 1]].",
+            pooled_on_the_right,
         ),
         (
             "nan at a pad gets through; 0 * nan is nan.",
             multiplied_mean,
         ),
-        ("no zeros without words.", mean_by_counts),
+        ("a sentence without words gets no zeros.", mean_by_counts),
+        (
+            "nan at [0, 0] is wrong for mask [[1, 1, 0, 0], [1, 1, 1, 0]].",
+            lambda x, mask: np.nan * x.mean(1),
+        ),
     ],
     "masked_softmax": [
-        (
-            "the mask has no effect; see the sums of your rows.",
-            lambda scores, mask: softmax(scores),
-        ),
+        ("the mask has no effect.", lambda scores, mask: softmax(scores)),
         (
             "masked after the softmax; see the sums of your rows.",
             lambda scores, mask: softmax(scores) * mask,
         ),
+        ("the sum runs over the queries.", over_queries),
+        ("the sum runs over the queries.", along_axis_1),
         (
-            "the sum runs over the queries; see the sums of your rows.",
-            over_queries,
+            "the sum runs over all weights.",
+            lambda scores, mask: (
+                np.exp(scores) * mask / (np.exp(scores) * mask).sum()
+            ),
         ),
         (
-            "the weights of three small rows are wrong.",
+            "the rows are not divided by their sums.",
+            lambda scores, mask: np.exp(scores) * mask,
+        ),
+        (
+            "inverted; True means may attend.",
+            lambda scores, mask: softmax(np.where(mask, -np.inf, scores)),
+        ),
+        (
+            "a blocked score of 0 still counts: its exponential is 1.",
             lambda scores, mask: softmax(np.where(mask, scores, 0)),
         ),
         (
-            "large scores fail; subtract the largest *allowed*.",
+            "0.0 at [0, 0, 0] is wrong where scores have three axes.",
+            lambda scores, mask: (
+                softmax(np.where(mask, scores, -np.inf)) * (scores.ndim == 2)
+            ),
+        ),
+        (
+            "large scores fail: subtract the largest *allowed*.",
             no_maximum,
         ),
         (
-            "large scores fail; subtract the largest *allowed*.",
+            "large scores fail: subtract the largest *allowed*.",
             renormalised,
         ),
         (
-            "a blind row gets nan instead of zeros.",
-            lambda scores, mask: softmax(np.where(mask, scores, -np.inf)),
+            "low scores fail: a finite fill is above them.",
+            lambda scores, mask: softmax(np.where(mask, scores, -1e9)),
         ),
         (
-            "a blind row gets 0.33 instead of zeros.",
-            lambda scores, mask: softmax(np.where(mask, scores, -1e9)),
+            "a blind row gets nan at [1, 0], not zeros.",
+            lambda scores, mask: softmax(np.where(mask, scores, -np.inf)),
+        ),
+        ("a blind row gets 0.25 at [1, 0], not zeros.", lowest),
+        (
+            "nan at [0, 0] is wrong for three small rows.",
+            lambda scores, mask: np.nan * scores,
         ),
     ],
 }
@@ -271,6 +369,11 @@ WRONG = {
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_wrong_answer_is_diagnosed(book, name, says, answer):
     assert book[f"check_{name}"](answer) == says
+
+
+def test_an_odd_answer_gets_a_sentence(book, name, number, odd):
+    answer, says = odd
+    assert book[f"check_{name}"](answer) == f"Exercise {number}: {says}."
 
 
 @pytest.mark.parametrize("name", list(WRONG)[1:])
@@ -447,3 +550,63 @@ def test_a_gradient_of_which_a_part_is_infinite_is_told(book):
             return value * scale
 
         assert book[name](attention, array(x), None)[1] is False
+
+
+# What is refused, and in which words.
+
+
+@pytest.mark.parametrize("kind", ["", "_tf"])
+def test_a_mask_of_numbers_is_refused_with_a_sentence(book, kind):
+    array = book["tf"].constant if kind else book["torch"].tensor
+    says = "a mask holds True and False, not .*; compare first, as in mask =="
+    for numbers in ([[1, 0]], np.uint8([[1, 0]]), [[0.0, -np.inf]]):
+        mask = array(numbers)
+        x = array([[[1.0], [1.0]]])
+        for name, *given in [
+            ("to_additive", mask),
+            ("count_places", mask),
+            ("masked_mean", x[..., 0], mask),
+            ("attend_or_zero", x, x, x, mask),
+        ]:
+            with pytest.raises(TypeError, match=says):
+                book[f"{name}{kind}"](*given)
+
+
+@pytest.mark.parametrize("kind", ["", "_tf"])
+def test_a_fill_beyond_a_type_is_refused_and_its_last_number_is_not(
+    book, kind
+):
+    library = book["tf" if kind else "torch"]
+    mask = (library.constant if kind else library.tensor)([True, False])
+    to_additive = book[f"to_additive{kind}"]
+    for fill in (-65_504.0, 65_504.0):
+        added = to_additive(mask, fill, library.float16)
+        assert added.numpy().tolist() == [0, fill]
+        with pytest.raises(ValueError, match="would be infinite in .*16"):
+            to_additive(mask, 2 * fill, library.float16)
+
+
+@pytest.mark.parametrize("kind", ["", "_tf"])
+def test_what_has_no_mean_is_refused_with_a_sentence(book, kind):
+    array = book["tf"].constant if kind else book["torch"].tensor
+    masked_mean, mask = book[f"masked_mean{kind}"], array([True, False])
+    with pytest.raises(TypeError, match="values of .*int64.* have no mean"):
+        masked_mean(array(np.array([1, 2])), mask)
+    with pytest.raises(ValueError, match="under a mask"):
+        masked_mean(array([[1.0, 2.0]]), mask)
+    with pytest.raises(ValueError, match="under a mask"):
+        masked_mean(array([1.0, 2.0, 3.0]), mask)
+
+
+@pytest.mark.parametrize("mask", [[[0, -np.inf]], [[1, 2]], [[-2, -1]]])
+def test_the_mass_on_pads_wants_ones_and_zeros(book, mask):
+    with pytest.raises(ValueError, match="True or 1 for a word"):
+        book["mass_on_pads"](np.ones((1, 2, 2)), np.array(mask))
+
+
+def test_the_mass_on_pads_of_ones_and_zeros_and_without_words(book):
+    weights = np.array([[[0.5, 0.2, 0.3], [0.1, 0.2, 0.7], [0.0, 1.0, 0.0]]])
+    for kind in (bool, int, float, np.uint8):
+        mask = np.array([[1, 1, 0]]).astype(kind)
+        assert book["mass_on_pads"](weights, mask) == 0.5
+        assert book["mass_on_pads"](weights, 0 * mask) == 0

@@ -111,6 +111,61 @@ def in_place(fold):
     return answer
 
 
+def shared(places):
+    """Return an answer that takes other matrices than it should."""
+
+    def answer(query, key, value, matrices, biases, num_heads):
+        given = query, key, value, matrices[places], biases[places]
+        return layer()(*given, num_heads)
+
+    return answer
+
+
+def always(num_heads):
+    def answer(query, key, value, matrices, biases, _):
+        return layer()(query, key, value, matrices, biases, num_heads)
+
+    return answer
+
+
+def by_two(query, key, value, matrices, biases, num_heads):
+    d_head = query.shape[-1] / num_heads
+    factors = np.array([math.sqrt(d_head) / 2, 1, 1, 1])[:, None]
+    matrices, biases = matrices * factors[..., None], biases * factors
+    return layer()(query, key, value, matrices, biases, num_heads)
+
+
+def overflows(query, key, value, matrices, biases, num_heads):
+    query, key, value = (
+        split(x @ matrices[i] + biases[i], num_heads)
+        for i, x in enumerate((query, key, value))
+    )
+    weights = np.exp(query @ key.swapaxes(2, 3) / query.shape[-1] ** 0.5)
+    weights /= weights.sum(axis=-1, keepdims=True)
+    return joined(weights @ value) @ matrices[3] + biases[3]
+
+
+def sliced(heads):
+    merged = np.empty((*heads.shape[::2], heads.shape[1] * heads.shape[3]))
+    for i in range(heads.shape[1]):
+        for k in range(heads.shape[3]):
+            merged[:, :, i * heads.shape[3] + k] = heads[:, i, :, k]
+    return merged
+
+
+def concatenated(heads, order=1):
+    return np.concatenate(
+        [heads[:, i] for i in range(heads.shape[1])][::order], axis=-1
+    )
+
+
+def without_queries(matrices, biases):
+    """Write on what is given, so that nothing right is left to compare."""
+    biases[3] += biases[2] @ matrices[3]
+    biases[:3] = 0
+    return biases
+
+
 # Wrong answers by exercise: the verdict after its number, and the answer.
 WRONG = {
     "parameter_count": [
@@ -132,15 +187,28 @@ WRONG = {
             lambda d, h, bias: 4 * d * (d // h) + 4 * (d // h) * bias,
         ),
         (
+            "this is one projection; there are more.",
+            lambda d, h, bias: d * d + d * bias,
+        ),
+        (
             "without biases there are fewer.",
             lambda d, h, bias: 4 * d * d + 4 * d,
         ),
-        ("1 and 1 numbers, not 4224 and 4096.", lambda d, h, bias: 1),
+        ("1 is wrong for 32, 8, True.", lambda d, h, bias: 1),
         (
-            "4224 and 4097 numbers, not 4224 and 4096.",
+            "4097 is wrong for 32, 8, False.",
             lambda d, h, bias: 4097 + 127 * bias,
         ),
-        ("right for d = 32 only.", lambda d, h, bias: 4096 + 128 * bias),
+        (
+            "4224 is wrong for 64, 4, True.",
+            lambda d, h, bias: 4096 + 128 * bias,
+        ),
+        (
+            "0 is wrong for 12, 2, False.",
+            lambda d, h, bias: (4 * d * d + 4 * d * bias) * (d > 12),
+        ),
+        ("nan is wrong for 32, 8, True.", lambda d, h, bias: math.nan),
+        ("the shape is (1,), not ().", lambda d, h, bias: [4 * d * d + 4 * d]),
     ],
     "merge_by_loop": [
         (
@@ -157,10 +225,38 @@ WRONG = {
             "the heads' columns alternate.",
             lambda heads: heads.transpose(0, 2, 3, 1).reshape(2, 5, 12),
         ),
-        ("the last head comes first.", lambda heads: joined(heads[:, ::-1])),
         (
-            "right shape, wrong numbers.",
+            "the last head comes first.",
+            lambda heads: concatenated(heads, order=-1),
+        ),
+        ("this is one head alone.", lambda heads: heads[:, 0]),
+        (
+            "0.0 at [0, 0, 0] is wrong for heads (2, 3, 5, 4).",
             lambda heads: np.zeros((2, 5, 12)),
+        ),
+        (
+            "nan at [0, 0, 0] is wrong for heads (2, 3, 5, 4).",
+            lambda heads: np.full((2, 5, 12), np.nan),
+        ),
+        (
+            "the shape is (1, 3, 6), not (1, 3, 8).",
+            lambda heads: np.concatenate([heads[:, i] for i in range(3)], -1),
+        ),
+        (
+            "right, but by swapaxes; slice or join instead.",
+            lambda heads: np.concatenate(list(heads.swapaxes(0, 1)), axis=-1),
+        ),
+        (
+            "right, but by reshape; slice or join instead.",
+            lambda heads: np.array(
+                [
+                    [
+                        sentence[:, t].reshape(-1)
+                        for t in range(len(sentence[0]))
+                    ]
+                    for sentence in heads
+                ]
+            ),
         ),
     ],
     "numpy_multi_head": [
@@ -181,9 +277,23 @@ WRONG = {
         ("the biases are missing.", layer(bias=False)),
         ("keys and values have changed places.", layer(order=(0, 2, 1))),
         ("the matrices are (in, out).", layer(transposed=True)),
+        ("the keys' matrix makes the values.", shared([0, 1, 1, 3])),
+        ("the queries' matrix makes the keys.", shared([0, 0, 2, 3])),
+        ("one head has all columns; split them.", always(1)),
+        ("num_heads is always 3.", always(3)),
+        ("the scores are always divided by 2.", by_two),
+        ("large scores overflow; take off each row's maximum.", overflows),
         (
-            "wrong; compare step by step with the loop.",
+            "0.0 at [0, 0, 0] is wrong for 3 heads and a width of 12.",
             lambda query, *rest: np.zeros_like(query),
+        ),
+        (
+            "nan at [0, 0, 0] is wrong for 3 heads and a width of 12.",
+            lambda query, *rest: np.nan * query,
+        ),
+        (
+            "0.0 at [0, 0, 0] is wrong for 2 heads and a width of 6.",
+            lambda query, *rest: layer()(query, *rest) * (len(query) > 1),
         ),
     ],
     "repack": [
@@ -193,19 +303,23 @@ WRONG = {
             "this is the way back, to (3, H, K).",
             reordered((4, 3, 2, 8), (1, 0, 2, 3)),
         ),
-        (
-            "these rows are (H, K, 3).",
-            reordered((3, 4, 2, 8), (1, 2, 0, 3)),
-        ),
-        (
-            "these rows are (K, 3, H).",
-            reordered((3, 4, 2, 8), (2, 0, 1, 3)),
-        ),
+        ("these rows are (H, K, 3).", reordered((3, 4, 2, 8), (1, 2, 0, 3))),
+        ("these rows are (K, 3, H).", reordered((3, 4, 2, 8), (2, 0, 1, 3))),
+        ("these rows are (K, H, 3).", reordered((3, 4, 2, 8), (2, 1, 0, 3))),
+        ("these rows are (3, K, H).", reordered((3, 4, 2, 8), (0, 2, 1, 3))),
         (
             "columns moved; they are the input's.",
             reordered((24, 4, 2), (0, 2, 1)),
         ),
-        ("right shape, wrong order.", lambda rows, h: rows[::-1]),
+        (
+            "184.0 at [0, 0] is wrong for 4 heads and a width of 8.",
+            lambda rows, h: rows[::-1],
+        ),
+        (
+            "nan at [0, 0] is wrong for 4 heads and a width of 8.",
+            lambda rows, h: np.nan * rows,
+        ),
+        ("num_heads is always 4.", reordered((3, 4, 2, 8), (1, 0, 2, 3))),
     ],
     "fold_biases": [
         ("the shape is (12,), not (4, 12).", lambda m, b: b[3]),
@@ -229,8 +343,9 @@ WRONG = {
             "the values' bias is dropped, but it reaches the output.",
             in_place(fold=0),
         ),
+        ("the queries' bias matters and has to stay.", without_queries),
         (
-            "the values' bias still has to pass through the output matrix.",
+            "the values' bias still has to pass a matrix.",
             folded(lambda m, b: b[2]),
         ),
         (
@@ -245,13 +360,29 @@ WRONG = {
             "the output's own bias has to stay.",
             folded(lambda m, b: b[2] @ m[3], keep=(1, 0, 0, 0)),
         ),
-        ("the output changes.", folded(lambda m, b: 7)),
+        (
+            "7.4424 at [3, 0] is wrong: the output changes.",
+            folded(lambda m, b: 7),
+        ),
+        (
+            "nan at [0, 0] is wrong: the output changes.",
+            lambda m, b: np.nan * b,
+        ),
+        (
+            "nan at [3, 0] is wrong: the output changes.",
+            folded(lambda m, b: np.nan),
+        ),
     ],
 }
 
 
 def test_wrong_answer_is_diagnosed(book, name, says, answer):
     assert book[f"check_{name}"](answer) == says
+
+
+def test_an_odd_answer_gets_a_sentence(book, name, number, odd):
+    answer, says = odd
+    assert book[f"check_{name}"](answer) == f"Exercise {number}: {says}."
 
 
 def by_heads(d, h, bias):
@@ -262,6 +393,8 @@ def by_heads(d, h, bias):
     ("number", "name", "answer"),
     [
         (1, "parameter_count", by_heads),
+        (2, "merge_by_loop", sliced),
+        (2, "merge_by_loop", concatenated),
         (3, "numpy_multi_head", layer()),
         (5, "fold_biases", in_place(fold=1)),
     ],
@@ -269,6 +402,20 @@ def by_heads(d, h, bias):
 def test_other_right_answer_is_accepted(book, number, name, answer):
     verdict = book[f"check_{name}"](answer)
     assert verdict == f"Exercise {number}: correct."
+
+
+@pytest.mark.parametrize("kind", ["", "TF"])
+def test_answer_may_come_from_a_layer(book, kind):
+    """A tensor of either framework, with its gradient or without."""
+
+    def answer(query, key, value, matrices, biases, num_heads):
+        own = book[f"MultiHeadAttention{kind}"](len(biases[0]), num_heads)
+        load = "load_parameters_tf" if kind else "load_parameters"
+        book[load](own, matrices, biases)
+        array = book["tf"].constant if kind else book["torch"].tensor
+        return own(*(array(np.float32(x)) for x in (query, key, value)))
+
+    assert book["check_numpy_multi_head"](answer) == "Exercise 3: correct."
 
 
 @pytest.mark.parametrize("name", list(WRONG)[1:])
@@ -427,3 +574,29 @@ def test_blocked_scores_count_for_nothing_however_low_the_others(
     book, attend_to_low_scores, kind
 ):
     assert attend_to_low_scores(book, kind) == [[[2]], [[1, 0]]]
+
+
+@pytest.mark.parametrize("kind", ["", "_tf"])
+def test_the_reach_behind_a_normalisation(book, kind):
+    """What a sum of columns that is constant would not see."""
+    x = book[f"nine{kind}"]
+    layer, norm = book[f"layer{kind}"], book[f"norm{kind}"]
+    found = book[f"reach{kind}"](lambda x: norm(x + layer(x, x, x)), x)
+    assert (np.asarray(found) > 1e-4).all()
+
+
+@pytest.mark.parametrize("kind", ["", "_tf"])
+def test_packed_projections_of_no_sentence(book, kind):
+    array = book["tf"].zeros if kind else book["torch"].zeros
+    found = book[f"unpack{kind}"](array((0, 5, 36)), 3, True)
+    assert tuple(found.shape) == (3, 0, 3, 5, 4)
+
+
+@pytest.mark.parametrize("kind", ["", "_tf"])
+def test_heads_of_no_sentence(book, kind):
+    array = book["tf"].zeros if kind else book["torch"].zeros
+    heads = book[f"split_heads{kind}"](array((0, 5, 12)), 3)
+    assert tuple(heads.shape) == (0, 3, 5, 4)
+    assert tuple(book[f"merge_heads{kind}"](heads).shape) == (0, 5, 12)
+    with pytest.raises(ValueError, match="num_heads may be one of"):
+        book[f"split_heads{kind}"](array((0, 5, 10)), 4)

@@ -1,5 +1,6 @@
 """Compute every number that notation.md and libraries.md state."""
 
+import inspect
 import re
 from functools import cache
 
@@ -547,6 +548,7 @@ def softmax_of_a_blind_row():
     import keras
     import tensorflow as tf
     import torch
+    import torch.nn.functional as F
 
     row = np.full((1, 2), -np.inf)
     with np.errstate(invalid="ignore"):
@@ -558,6 +560,11 @@ def softmax_of_a_blind_row():
         "the formula in NumPy": parts / parts.sum(),
         "`keras.layers.Softmax()(scores, mask=mask)`": keras.layers.Softmax()(
             np.zeros((1, 2)), mask=mask
+        ),
+        "`F.scaled_dot_product_attention`, from PyTorch `2.5` on": (
+            F.scaled_dot_product_attention(
+                torch.ones(1, 2), *[torch.eye(2)] * 2, torch.tensor(mask)
+            )
         ),
     }
 
@@ -583,6 +590,23 @@ def test_numbers_on_the_pages_are_what_the_libraries_give():
         for message in check_prose(page.read_text("utf-8"), namespace)
     ]
     assert not messages, "\n" + "\n".join(messages)
+
+
+def test_the_order_of_arguments_is_as_the_page_says():
+    import keras
+    from torch import nn
+
+    theirs = (
+        nn.MultiheadAttention.forward,
+        keras.layers.MultiHeadAttention.call,
+    )
+    torch_order, keras_order = (
+        ", ".join(list(inspect.signature(call).parameters)[1:4])
+        for call in theirs
+    )
+    keras_order = keras_order.replace("value", "**value**")
+    says = f"PyTorch's order is {torch_order}; Keras' is {keras_order}."
+    assert says in text(), f"book/libraries.md should say: {says}"
 
 
 def test_ids_that_do_not_exist_fare_as_the_page_says():

@@ -11,7 +11,7 @@ import pytest
 
 from tools.net.rules.common import outside_fences
 from tools.net.rules.text import anchor
-from tools.notebooks import Notebook
+from tools.notebooks import Notebook, tags
 from tools.settings import BOOK, ROOT, chapters, contents
 
 CHAPTERS = [ROOT / name for name in chapters()]
@@ -91,6 +91,27 @@ def mistakes():
 def test_every_mistake_is_reached_from_a_symptom(mistake):
     targets = LINK.findall(read(BOOK / "symptoms")[1])
     assert mistake in targets, f"say in book/symptoms.md what {mistake} shows"
+
+
+def unpaired():
+    """Return the anchors of the mistakes with code and without twins."""
+    code, paired = set(), set()
+    for path in CHAPTERS:
+        name, place = read(path)[0], None
+        for cell in Notebook.read(path.with_suffix(".ipynb")).cells:
+            if cell.cell_type == "code":
+                (paired if "pytorch" in tags(cell) else code).add(place)
+            elif titles := re.findall(
+                r"(?m)^#{2,3} (.+)$", outside_fences(cell.source)
+            ):
+                place = f"{name}#{anchor(titles[-1])}"
+    tables = {m for m in mistakes() if "#which-check-catches-" in m}
+    return (code - paired) & set(mistakes()) - tables
+
+
+def test_the_opening_of_symptoms_names_the_mistakes_without_a_pair():
+    opening, _, _ = read(BOOK / "symptoms")[1].partition("\nIn a hurry")
+    assert set(LINK.findall(opening)) == unpaired()
 
 
 def test_the_check_of_a_symptom_stands_in_the_chapter_that_it_names():
