@@ -3,7 +3,7 @@
 import ast
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import nbformat
@@ -42,6 +42,7 @@ def paths():
     return sorted(BOOK.glob("*.ipynb"))
 
 
+@cache  # for the disk is asked, and the rules ask often
 def label(path):
     """Return how messages call a file: its path from the top level."""
     path = Path(path).resolve()

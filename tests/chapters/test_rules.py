@@ -10,7 +10,11 @@ from tools.net.rules import book
 from tools.notebooks import Notebook, paths
 from tools.settings import ROOT
 
-CHAPTERS = [Notebook.read(path) for path in paths()]
+
+@pytest.fixture(scope="module")
+def chapters():
+    """The notebooks of the book."""
+    return [Notebook.read(path) for path in paths()]
 
 
 def fail_with(messages):
@@ -20,20 +24,20 @@ def fail_with(messages):
 
 
 @pytest.mark.parametrize("rule", rules.RULES, ids=lambda f: f.__name__)
-def test_chapters_follow(rule):
-    fail_with(message for chapter in CHAPTERS for message in rule(chapter))
+def test_chapters_follow(rule, chapters):
+    fail_with(message for chapter in chapters for message in rule(chapter))
 
 
-def test_one_name_has_one_body_in_the_whole_book():
-    fail_with(book.one_name_one_body(CHAPTERS))
+def test_one_name_has_one_body_in_the_whole_book(chapters):
+    fail_with(book.one_name_one_body(chapters))
 
 
-def test_shapes_that_stand_once_are_meant():
-    fail_with(book.shapes_said_once(CHAPTERS))
+def test_shapes_that_stand_once_are_meant(chapters):
+    fail_with(book.shapes_said_once(chapters))
 
 
-def test_every_notebook_is_in_the_table_of_contents():
-    fail_with(book.files_not_built(CHAPTERS))
+def test_every_notebook_is_in_the_table_of_contents(chapters):
+    fail_with(book.files_not_built(chapters))
 
 
 @pytest.mark.parametrize("command", [["check"], ["format", "--check"]])

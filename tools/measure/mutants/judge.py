@@ -20,7 +20,7 @@ from nbval.plugin import coalesce_streams, nocolors
 from tools.measure.mutants.recording import Recording
 from tools.net import run as engine
 from tools.net.rules import RULES
-from tools.net.rules.book import bodies, one_name_one_body
+from tools.net.rules.book import bodies, first_bodies, other_bodies
 from tools.net.rules.stored import file_is_as_written
 from tools.net.shapes import ShapeError
 from tools.net.strict_nbval import compare_outputs
@@ -107,17 +107,15 @@ def copies(notebook, mutants, before):
     before: the chapters that stand before this one. Only these: whether code
     that chapters share is wrong is asked where it comes first.
     """
-    before = list(before)
-    there = {name for other in before for name, *_ in bodies(other)}
+    first = first_bodies(before)
     shared = {
         notebook.name(cell)
         for name, cell, _ in bodies(notebook)
-        if name in there
+        if name in first
     }
     for mutant in mutants:
         if notebook.name(notebook.code[mutant.cell - 1]) in shared:
-            both = *before, altered(notebook, mutant)[0]
-            for message in one_name_one_body(both):
+            for message in other_bodies(altered(notebook, mutant)[0], first):
                 yield mutant, message
 
 

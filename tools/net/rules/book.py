@@ -71,19 +71,27 @@ def first_bodies(notebooks):
     return first
 
 
+def other_bodies(notebook, first):
+    """Yield a message for each body that is not the first of its name.
+
+    first: the first ones, from `first_bodies`.
+    """
+    for name, cell, lines in bodies(notebook):
+        body = "\n".join(cell.source.split("\n")[lines])
+        if name in first and body != first[name][0]:
+            yield (
+                f"{notebook.name(cell)}: {name} differs from the one in "
+                f"{first[name][1]}. One name has one body in the book: mend "
+                "it there and run `make copies`, or give this one a name of "
+                "its own."
+            )
+
+
 def one_name_one_body(notebooks):
     """Yield a message for each name with two bodies in the book."""
     first = first_bodies(notebooks)
     for notebook in notebooks:
-        for name, cell, lines in bodies(notebook):
-            body, place = first[name]
-            if "\n".join(cell.source.split("\n")[lines]) != body:
-                yield (
-                    f"{notebook.name(cell)}: {name} differs from the one in "
-                    f"{place}. One name has one body in the book: mend it "
-                    "there and run `make copies`, or give this one a name of "
-                    "its own."
-                )
+        yield from other_bodies(notebook, first)
 
 
 def files_not_built(notebooks):
