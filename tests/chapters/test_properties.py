@@ -4,8 +4,6 @@ The functions are those of the notebooks; sizes of one and rows of a mask
 without a single True are among what is drawn.
 """
 
-from collections import ChainMap
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,12 +16,15 @@ SIZES = st.integers(1, 4)
 FEW = settings(max_examples=12, derandomize=True, deadline=None, database=None)
 
 
+def of(home):
+    """Return a mark: a test is about functions of this chapter."""
+    return pytest.mark.parametrize("home", [home], scope="module")
+
+
 @pytest.fixture(scope="module")
-def book(chapter):
-    """Return a function: name -> its definition in chapters 4 to 6."""
-    names = ["attention", "multi_head_attention", "masks"]
-    definitions = ChainMap(*map(chapter, names))
-    return lambda name: definitions[name]
+def book(chapter, home):
+    """Return a function: name -> its definition in a test's chapter."""
+    return lambda name: chapter(home)[name]
 
 
 def draw_arrays(seed, *shapes):
@@ -82,6 +83,7 @@ def assert_same(one, other, single=False):
         np.testing.assert_allclose(a, b, **limits)
 
 
+@of("attention")
 @FEW
 @given(B=SIZES, T=SIZES, S=SIZES, K=SIZES, V=SIZES, seed=st.integers(0, 99))
 def test_attend_is_the_libraries(book, B, T, S, K, V, seed):
@@ -115,6 +117,7 @@ def test_attend_is_the_libraries(book, B, T, S, K, V, seed):
         assert_same(ours, tf_gradients(keras_attention, arrays), single=True)
 
 
+@of("masks")
 @FEW
 @given(B=SIZES, T=SIZES, S=SIZES, K=SIZES, seed=st.integers(0, 99))
 def test_attend_or_zero_is_the_library_s_for_empty_rows(
@@ -145,6 +148,7 @@ def test_attend_or_zero_is_the_library_s_for_empty_rows(
     assert not ours[0][~mask.any(axis=-1)].any()
 
 
+@of("multi_head_attention")
 @FEW
 @given(B=SIZES, T=SIZES, S=SIZES, H=SIZES, K=SIZES, seed=st.integers(0, 99))
 def test_multi_head_attention_is_the_libraries(book, B, T, S, H, K, seed):
@@ -182,6 +186,7 @@ def test_multi_head_attention_is_the_libraries(book, B, T, S, H, K, seed):
         assert_same(ours, other, single=True)
 
 
+@of("multi_head_attention")
 @FEW
 @given(B=SIZES, T=SIZES, H=SIZES, K=SIZES)
 def test_heads_are_split_and_merged(book, B, T, H, K):
@@ -199,6 +204,7 @@ def test_heads_are_split_and_merged(book, B, T, H, K):
     np.testing.assert_array_equal(book("merge_heads_tf")(heads_tf), x)
 
 
+@of("positional_encoding")
 @FEW
 @given(T=st.integers(1, 300), D=st.integers(1, 33))
 def test_position_tables_agree(book, T, D):
@@ -250,6 +256,7 @@ def refusals(function, twin, *pairs):
     return raised
 
 
+@of("multi_head_attention")
 @FEW
 @given(B=SOME, T=SOME, H=SIZES, K=SIZES, name=FLOATS, step=st.integers(1, 2))
 def test_heads_are_split_whatever_the_type_and_the_strides(
@@ -269,6 +276,7 @@ def test_heads_are_split_whatever_the_type_and_the_strides(
         np.testing.assert_array_equal(as_float64(found), wide)
 
 
+@of("multi_head_attention")
 @FEW
 @given(B=SOME, D=st.integers(1, 9), H=st.integers(-1, 9))
 def test_heads_that_do_not_divide_are_refused_by_both(book, B, D, H):
@@ -281,6 +289,7 @@ def test_heads_that_do_not_divide_are_refused_by_both(book, B, D, H):
         assert refusals(*split, pair, (H, H)) == [ValueError] * 2
 
 
+@of("multi_head_attention")
 @FEW
 @given(B=SOME, T=SIZES, H=SIZES, K=SIZES, heads_first=st.booleans())
 def test_packed_projections_are_unpacked_for_any_batch(
@@ -297,6 +306,7 @@ def test_packed_projections_are_unpacked_for_any_batch(
         np.testing.assert_array_equal(as_float64(found), expected)
 
 
+@of("multi_head_attention")
 @FEW
 @given(B=SOME, T=SIZES, H=SIZES, K=SIZES, seed=st.integers(0, 99))
 def test_the_layers_take_an_empty_batch(book, B, T, H, K, seed):
@@ -311,6 +321,7 @@ def test_the_layers_take_an_empty_batch(book, B, T, H, K, seed):
     np.testing.assert_allclose(as_float64(out), out_tf, atol=1e-4)
 
 
+@of("masks")
 @FEW
 @given(
     B=SOME,
@@ -340,6 +351,7 @@ def test_fills_are_added_in_every_type_or_refused(
         np.testing.assert_array_equal(as_float64(found), expected)
 
 
+@of("masks")
 @FEW
 @given(name=NUMBERS, seed=st.integers(0, 99))
 def test_masks_of_numbers_are_refused_by_both(book, name, seed):
@@ -357,6 +369,7 @@ def test_masks_of_numbers_are_refused_by_both(book, name, seed):
         assert refusals(*twins, *pairs) == [TypeError] * 2, function
 
 
+@of("masks")
 @FEW
 @given(B=SOME, T=SOME, name=FLOATS, seed=st.integers(0, 99))
 def test_the_mean_of_words_in_every_type(book, B, T, name, seed):
@@ -380,6 +393,7 @@ def test_the_mean_of_words_in_every_type(book, B, T, name, seed):
         np.testing.assert_allclose(as_float64(found), right, rtol=1e-12)
 
 
+@of("masks")
 def test_long_means_in_half_precision(book):
     """More places than float16 can count."""
     values, mask = np.full(70_000, 100.0), np.ones(70_000, bool)
@@ -389,6 +403,7 @@ def test_long_means_in_half_precision(book):
             assert as_float64(book(f"masked_mean{kind}")(*given_)) == 100
 
 
+@of("masks")
 def test_a_mean_of_other_values_or_shapes_is_refused(book):
     twins = book("masked_mean"), book("masked_mean_tf")
     mask = in_both(np.ones(3, bool), "bool")
@@ -398,6 +413,7 @@ def test_a_mean_of_other_values_or_shapes_is_refused(book):
     assert refusals(*twins, more, mask) == [ValueError] * 2
 
 
+@of("masks")
 @FEW
 @given(
     B=SOME,
@@ -422,11 +438,13 @@ def test_the_mass_on_pads_for_masks_of_any_kind(book, B, T, name, seed):
             assert found == pytest.approx(right, abs=6e-5)
 
 
+@of("masks")
 def test_the_mass_on_pads_refuses_a_mask_to_be_added(book):
     with pytest.raises(ValueError, match="True or 1 for a word"):
         book("mass_on_pads")(np.ones((1, 2, 2)), np.array([[0, -np.inf]]))
 
 
+@of("multi_head_attention")
 @FEW
 @given(
     T=SIZES,
@@ -460,6 +478,7 @@ def test_the_reach_looks_through_a_normalisation(
     np.testing.assert_array_equal(found > 1e-7, mask)
 
 
+@of("multi_head_attention")
 def test_what_depends_on_nothing_has_no_reach(book):
     import torch
 
