@@ -28,18 +28,18 @@ def pytest_generate_tests(metafunc):
     A chapter's WRONG maps exercises, in their order, to lists of the verdict's
     text after the number, and the answer.
     """
-    wrong = getattr(metafunc.module, "WRONG", None)
-    asks = {"name", "says", "answer"} <= set(metafunc.fixturenames)
-    if asks and isinstance(wrong, dict):
+    if {"name", "says", "answer"} <= set(metafunc.fixturenames):
         answers = [
             (name, f"Exercise {number}: {says}", answer)
-            for number, (name, of_one) in enumerate(wrong.items(), 1)
+            for number, (name, of_one) in enumerate(
+                metafunc.module.WRONG.items(), 1
+            )
             for says, answer in of_one
         ]
         metafunc.parametrize(("name", "says", "answer"), answers)
     if "odd" in metafunc.fixturenames:
         metafunc.parametrize("odd", ODD)
-        exercises = list(enumerate(wrong, 1))
+        exercises = list(enumerate(metafunc.module.WRONG, 1))
         metafunc.parametrize(("number", "name"), exercises)
 
 
