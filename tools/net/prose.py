@@ -100,6 +100,12 @@ def variables(expression):
     return {name.id for name in names} - bound - set(dir(builtins))
 
 
+def names(markdown):
+    """Return the names that the claims of a text take from the chapter."""
+    taken = {name for _, e in claims(markdown) for name in variables(e)}
+    return taken - {"pixel"}
+
+
 def missing_unit(expression, rest):
     """Return the unit that a text goes on with, if an expression lacks it."""
     for unit, says in UNITS.items():
