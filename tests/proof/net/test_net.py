@@ -979,6 +979,33 @@ def test_wrong_number_is_found_where_it_stands(notebook):
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It will have 3<!--= len(x) --> numbers.", []),
+        ("It will have 4<!--= len(x) --> numbers.", ["but len(x) is 3"]),
+        ("It will have 3<!--= len(y) --> numbers.", ["is not defined"]),
+        ("It is 3.14<!--= math.pi --> or 1<!--= x[0] -->.", []),
+    ],
+)
+def test_number_that_announces_a_variable_waits_for_it(
+    notebook, text, expected
+):
+    notebook.code[-1].source = "x = [0, 0]"
+    notebook.markdown[0].source += f"\n\n{text}"
+    found = run(notebook).messages
+    assert len(found) == len(expected)
+    for message, part in zip(found, expected, strict=True):
+        assert "small.ipynb, cell 1 ('# Small')" in message
+        assert part in message
+
+
+def test_number_keeps_the_variable_that_stands_above_it(notebook):
+    notebook.markdown[6].source = "It has 3<!--= len(x) -->, not 2<!--= y -->."
+    notebook.code[4].source = "x, y = [0, 0], 2"
+    assert run(notebook).messages == []
+
+
 # The comparison
 
 
