@@ -9,9 +9,10 @@ from functools import cache
 
 import pytest
 
+from tools.net.rules import citations, links, pages
 from tools.net.rules.common import outside_fences
 from tools.net.rules.text import anchor
-from tools.notebooks import Notebook, tags
+from tools.notebooks import Notebook, paths, tags
 from tools.settings import BOOK, ROOT, chapters, contents
 
 CHAPTERS = [ROOT / name for name in chapters()]
@@ -114,16 +115,32 @@ def test_the_opening_of_symptoms_names_the_mistakes_without_a_pair():
     assert set(LINK.findall(opening)) == unpaired()
 
 
-def test_the_check_of_a_symptom_stands_in_the_chapter_that_it_names():
-    _, _, text = read(BOOK / "symptoms")[1].partition("\n## ")
-    for entry in entries(text):
-        says, _, check = entry.partition("\n  Check: ")
-        assert check, f"say by 'Check: ...' what finds it:\n{entry}"
-        files = [BOOK / t.partition("#")[0] for t in LINK.findall(says)]
-        cells = [cell for file in files for cell in Notebook.read(file).code]
-        code = "\n".join(cell.source for cell in cells)
-        for name in re.findall(r"`([^`]+)`", check):
-            assert name in code, f"{name} is in no cell of {files}:\n{entry}"
+def test_the_check_of_a_symptom_stands_where_its_links_lead():
+    notebooks = map(Notebook.read, paths())
+    found = pages.checks_elsewhere(read(BOOK / "symptoms")[1], notebooks)
+    assert not (found := list(found)), "\n" + "\n".join(found)
+
+
+# Links and citations
+
+
+@pytest.mark.parametrize(
+    "path", [*REFERENCE, BOOK / "index"], ids=lambda path: path.name
+)
+def test_links_and_citations_say_what_is_there(path):
+    name, text = read(path)
+    entries = citations.listed()
+    found = [
+        *links.misnamed(text, name, links.titles(name, text)),
+        *citations.miscited(text, entries),
+        *citations.mislinked(text, entries),
+    ]
+    assert not found, "\n".join(f"book/{name}: {m}" for m in found)
+
+
+def test_the_years_of_the_bibliography_are_those_of_the_addresses():
+    found = list(citations.misdated(citations.listed()))
+    assert not found, "\n" + "\n".join(found)
 
 
 # The way through

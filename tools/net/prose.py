@@ -1,9 +1,37 @@
-"""Numbers in prose: `16<!--= d_model -->` is a claim that is evaluated."""
+"""Claims in prose: `16<!--= d_model -->` is evaluated where it stands.
 
+So is a number in words, `six<!--= len(words) -->`, and what a colour of a
+figure is called: `grey<!--= ax.lines[0].get_color() -->` of a line,
+`dark<!--= pixel(ax, 0, 3) -->` of a matrix's row 0 and column 3.
+"""
+
+import ast
+import builtins
 import re
 
+from tools.net.words import COLOURS, NUMBERS, is_called, pixel
+
 NUMBER = r"(?<![\w.,])[-−]?\d(?:[\d,]*\d)?(?:\.\d+)?(?:e[-−]?\d+)?"
-CLAIM = re.compile(rf"({NUMBER})[*_`]*<!--=(.*?)-->", re.DOTALL)
+WORD = r"\b[A-Za-z]+(?:-[a-z]+)?"
+CLAIM = re.compile(rf"({NUMBER}|{WORD})[*_`]*<!--=(.*?)-->", re.DOTALL)
+# What the expression behind a number says if a unit follows the number.
+UNITS = {
+    "KiB": r"\b(2 ?\*\* ?10|1024(?! ?\*\*)|KiB)\b",
+    "MiB": r"\b(2 ?\*\* ?20|1024 ?\*\* ?2|MiB)\b",
+    "GiB": r"\b(2 ?\*\* ?30|1024 ?\*\* ?3|GiB)\b",
+    "kB": r"\b(1e3|1000|10 ?\*\* ?3|kB)\b",
+    "MB": r"\b(1e6|10 ?\*\* ?6|MB)\b",
+    "GB": r"\b(1e9|10 ?\*\* ?9|GB)\b",
+    "bytes?": r"^(?!.*/ ?\d).*(byte|itemsize|element_size|\.size)",
+    "bits?": r"bit",
+    "ms|milliseconds?": r"\b(1e3|1000|10 ?\*\* ?3)\b",
+    "µs|microseconds?": r"\b(1e6|10 ?\*\* ?6)\b",
+    "%|per ?cent": r"\b100\b",
+    "degrees": r"degrees|\b(180|360)\b",
+    "million": r"\b(1e6|10 ?\*\* ?6)\b",
+    "billion": r"\b(1e9|10 ?\*\* ?9)\b",
+    "pixels?": r"pixel|px|dpi",
+}
 # Where a numeral is not a claim: code, mathematics, links, comments, tags,
 # headings, the numbers of a list, exercise headings.
 EXEMPT = [
@@ -21,8 +49,8 @@ EXEMPT = [
 
 
 def claims(markdown):
-    """Return the (numeral, expression) pairs of a text."""
-    return [(n, e.strip()) for n, e in CLAIM.findall(markdown)]
+    """Return the (numeral or word, expression) pairs of a text."""
+    return [(said, e.strip()) for said, e in CLAIM.findall(markdown)]
 
 
 def unclaimed(markdown):
@@ -38,29 +66,94 @@ def unclaimed(markdown):
     ]
 
 
-def check_prose(markdown, namespace):
-    """Return a message for each number in a text that is not true.
+def hollow(markdown):
+    """Return a message for each claim that would hold whatever is computed.
 
-    namespace: the variables that the expressions in the comments may use.
-    A number is compared after rounding to the decimals that are written.
+    Its expression names no variable, or does not carry the unit of the number.
     """
-    messages = unclaimed(markdown)
-    for numeral, expression in claims(markdown):
-        plain = numeral.replace(",", "").replace("−", "-")
-        # One unit in the last digit that is written.
-        mantissa, _, exponent = plain.partition("e")
-        unit = 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
+    messages = []
+    for match in CLAIM.finditer(markdown) if "<!--=" in markdown else ():
+        said, expression = match[1], match[2].strip()
+        if not variables(expression):
+            messages.append(
+                f"the expression behind {said} names no variable: "
+                f"{expression!r} says the same whatever the chapter computes. "
+                f"Write what gives {said} there, as in 16<!--= d_model -->."
+            )
+        if unit := missing_unit(expression, markdown[match.end() :]):
+            messages.append(
+                f"the text says {said} {unit}, but {expression!r} does not "
+                f"say {unit}: correct the unit, or write the expression with "
+                "it, as in 2.5<!--= num_bytes / 2**20 --> MiB."
+            )
+    return messages
+
+
+def variables(expression):
+    """Return the names that an expression takes from the chapter."""
+    try:
+        nodes = list(ast.walk(ast.parse(expression, mode="eval")))
+    except SyntaxError:
+        return {expression}  # reported where it is evaluated
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    bound = {name.id for name in names if isinstance(name.ctx, ast.Store)}
+    return {name.id for name in names} - bound - set(dir(builtins))
+
+
+def names(markdown):
+    """Return the names that the claims of a text take from the chapter."""
+    taken = {name for _, e in claims(markdown) for name in variables(e)}
+    return taken - {"pixel"}
+
+
+def missing_unit(expression, rest):
+    """Return the unit that a text goes on with, if an expression lacks it."""
+    for unit, says in UNITS.items():
+        match = re.match(rf"[*_`]*\s*({unit})(?!\w)", rest)
+        if match and not re.search(says, expression):
+            return match[1]
+    return None
+
+
+def check_prose(markdown, namespace):
+    """Return a message for each claim of a text that is not true.
+
+    namespace: the variables that the expressions in the comments may use,
+    and `pixel` with them.
+    """
+    messages = [*unclaimed(markdown), *hollow(markdown)]
+    names = {"pixel": pixel, **namespace}
+    for said, expression in claims(markdown):
         try:
-            value = float(eval(expression, dict(namespace)))
+            instead = correction(said, eval(expression, dict(names)))
         except Exception as error:
             messages.append(
-                f"the expression behind the number {numeral} fails: "
+                f"the expression behind {said} fails: "
                 f"{expression!r} raises {type(error).__name__}: {error}."
             )
             continue
-        if not abs(value - float(plain)) <= 0.5 * unit * (1 + 1e-9):
+        if instead:
             messages.append(
-                f"the prose says {numeral}, but {expression} is {value:.6g}: "
+                f"the prose says {said}, but {expression} is {instead}: "
                 "correct the number or what computes it."
             )
     return messages
+
+
+def correction(said, value):
+    """Return "" if a numeral or word says a value, or else the value.
+
+    A number is compared after rounding to the decimals that are written.
+    """
+    word = said.lower()
+    if word in COLOURS:
+        return "" if is_called(value, word) else f"the colour {value}"
+    plain = said.replace(",", "").replace("−", "-")
+    plain = str(NUMBERS.get(word, plain))
+    if not re.fullmatch(NUMBER, plain):
+        raise ValueError(f"{said} is neither a number nor a colour")
+    # One unit in the last digit that is written.
+    mantissa, _, exponent = plain.partition("e")
+    unit = 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
+    close = abs(float(value) - float(plain)) <= 0.5 * unit * (1 + 1e-9)
+    return "" if close else f"{float(value):.6g}"

@@ -7,7 +7,7 @@ from contextlib import redirect_stdout
 from unittest.mock import patch
 
 from tools.net import shapes
-from tools.net.prose import CLAIM, check_prose
+from tools.net.prose import CLAIM, check_prose, names
 from tools.notebooks import NotebookError, alt_text
 
 
@@ -23,6 +23,7 @@ class Run:
         words = "\n".join(cell.source for cell in notebook.markdown)
         self.notebook, self.toy = notebook, shapes.notation(words)
         self.messages, self.claims, self.scopes = [], [], []
+        self.waiting = []
         self.namespace = {
             "__name__": "__main__",
             **shapes.hooks(self.toy, self.scopes),
@@ -31,8 +32,9 @@ class Run:
     def step(self, place):
         """Run one cell and check its text, or its figure's.
 
-        Every shape comment is asserted and every number is evaluated where it
-        stands. Raises NotebookError, naming the cell, if it fails.
+        Every shape comment is asserted and every claim is evaluated where it
+        stands; a text that announces a variable of the cells below waits
+        until it is there. Raises NotebookError, naming the cell, if it fails.
         """
         cell = self.notebook.cells[place]
         name, text = self.notebook.name(cell), cell.source
@@ -48,9 +50,19 @@ class Run:
                 raise NotebookError(
                     f"{name}: {type(error).__name__}: {error}"
                 ) from error
-        self.messages += untrue(name, text, self.namespace)
+        self.waiting.append((name, text, dict(self.namespace)))
+        last = place + 1 == len(self.notebook.cells)
+        for waits in list(self.waiting):
+            if last or names(waits[1]) <= self.namespace.keys():
+                self.waiting.remove(waits)
+                self.check(*waits)
+
+    def check(self, name, text, above):
+        """Check a text with the variables above it, and those it announces."""
+        known = self.namespace | above
+        self.messages += untrue(name, text, known)
         if CLAIM.search(text):
-            self.claims.append((name, text, dict(self.namespace)))
+            self.claims.append((name, text, known))
 
     def execute(self, tree, file):
         """Run the syntax tree of a cell, under the name of a file."""

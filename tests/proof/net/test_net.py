@@ -16,6 +16,7 @@ import sys
 
 import nbformat
 import pytest
+from matplotlib.figure import Figure
 from nbformat.v4 import (
     new_code_cell,
     new_markdown_cell,
@@ -26,13 +27,15 @@ from nbformat.v4 import (
 from tools.commands import outputs
 from tools.net import compare, rules, shapes
 from tools.net.prose import check_prose
-from tools.net.rules import RULES, stored
+from tools.net.rules import RULES, citations, links, numbers, stored
 from tools.net.rules.book import (
     files_not_built,
     one_name_one_body,
     shapes_said_once,
 )
+from tools.net.rules.pages import checks_elsewhere
 from tools.net.run import run
+from tools.net.words import HUES, is_called
 from tools.notebooks import FOLDED, METADATA, Notebook, NotebookError
 from tools.settings import BOOK, ROOT, colab_link, slug
 
@@ -63,7 +66,7 @@ CELLS = [  # texts as they are
     "## What you will be able to do\n\nRead.",
     "## Notation\n\nSee the [setup](#setup).\n\n"
     "| letter in shapes | size here |\n|---|---|\n"
-    "| T | 3<!--= 1 + 2 --> |\n| S | 4<!--= 2 + 2 --> |",
+    "| T | 3<!--= len(x) --> |\n| S | 4<!--= len(x) + 1 --> |",
     "## Setup\n\nOne import.",
     code("import math"),
     "A list of **numbers**.",
@@ -350,6 +353,51 @@ def link_that_the_bibliography_lacks(notebook):
     put(notebook, "See [the paper](https://arxiv.org/abs/1706.03763).")
 
 
+@fault("cell 2", "#summary", "'Setup' is the heading of", "#setup", "Lead it")
+def link_named_after_another_heading(notebook):
+    put(notebook, "See [Setup](#summary).")
+
+
+@fault("cell 2", "masks.ipynb#the-contract", "[Inverted polarity]", "Lead it")
+def link_named_after_another_heading_of_the_book(notebook):
+    place = notebook.path.parent / "masks.ipynb"
+    place.write_bytes((BOOK / "masks.ipynb").read_bytes())
+    put(notebook, "See [Inverted polarity](masks.ipynb#the-contract).")
+
+
+PAPER = "https://arxiv.org/abs/1706.03762"
+for name, (text, expected) in {
+    "year": ("Vaswani et al. 2018 say so.", "cites 'Vaswani et al. 2018'"),
+    "author": ("By Vaswany et al. (2017).", "listed: nobody"),
+    "coauthor": ("Press and Wolff 2017.", "listed: Haviv, Ram, Press,"),
+    "many_authors": ("Press et al. 2017.", "listed: Haviv, Ram, Press,"),
+    "section": (
+        "Source: Vaswani et al. 2017, sections 3.5 and 3.6.",
+        "does not name 3.6. Name it there",
+    ),
+    "section_of_a_link": (f"In [section 3.6]({PAPER}).", "not name 3.6"),
+    "year_of_a_link": (f"[In 2016]({PAPER}).", "Polosukhin, 2017. Correct"),
+    "author_of_a_link": (f"[Wolf's paper]({PAPER}).", "Polosukhin, 2017."),
+    "title_of_a_link": (
+        f"[Train short, test long]({PAPER}).",
+        "is the title of https://arxiv.org/abs/2108.12409. Correct it",
+    ),
+}.items():
+    FAULTS.append(
+        pytest.param(
+            lambda notebook, text=text: put(notebook, text),
+            ("cell 2", expected),
+            id=f"{name}_that_is_not_listed",
+        )
+    )
+
+
+@fault("small.ipynb [3]", "cites 'Vaswani et al. 2018'", "bibliography.md")
+def docstring_with_a_source_of_another_year(notebook):
+    cell = notebook.code[2]
+    cell.source = cell.source.replace("Twice", "Source: Vaswani et al. 2018")
+
+
 @fault("cell 1", "make repository SLUG=")
 def colab_link_to_another_repository(notebook):
     cell = notebook.markdown[0]
@@ -359,6 +407,63 @@ def colab_link_to_another_repository(notebook):
 @fault("cell 2", "number 16", "<!--= expression -->")
 def number_that_nothing_computes(notebook):
     put(notebook, "It has 16 rows.")
+
+
+@fault("cell 2", "16", "names no variable", "<!--= d_model -->")
+def number_that_computes_itself(notebook):
+    put(notebook, "It has 16<!--= 16 --> rows of 4<!--= sum(range(4)) -->.")
+
+
+@fault("cell 2", "256 GiB", "'size / 2**20' does not say GiB", "correct")
+def unit_that_the_expression_lacks(notebook):
+    put(notebook, "They take 256<!--= size / 2**20 --> GiB.")
+
+
+@fault("small.ipynb [2]", "size / 2 ** 20 as GiB", "correct the unit")
+def unit_that_is_printed_of_another_number(notebook):
+    notebook.code[1].source = 'f"{size / 2**20:.0f} GiB"'
+
+
+@fault("cell 2", "'six mistakes'", "counts [2] mistakes", "Correct")
+def mistakes_counted_wrong(notebook):
+    put(notebook, "Recognise six mistakes by their symptoms.")
+    wrong = notebook.markdown[8]
+    parts = ("One", "Another", "All of them at a glance")
+    wrong.source += "".join(f"\n\n### {part}" for part in parts)
+
+
+@fault("cell 2", "'Ten different checks'", "or compute it: Ten<!--= len(")
+def count_that_nothing_computes(notebook):
+    put(notebook, "Ten different checks.")
+
+
+@fault("cell 2", "announces Three", "2 follow", "Correct the number")
+def list_shorter_than_announced(notebook):
+    put(notebook, "Three rules:\n\n- One.\n- The\n  other.")
+
+
+@fault("cell 2", "announces four", "3 follow", "Correct the number")
+def table_shorter_than_announced(notebook):
+    rows = "| a | b |\n|---|---|\n| 1 | 2 |".replace("2 |", "2 |\n| x | y |")
+    put(notebook, f"The rule has four cases:\n\n{rows}\n| z | z |")
+
+
+@fault("cell 2", "a matrix that is typed", "Print it in a cell")
+def matrix_of_verdicts_that_is_typed(notebook):
+    row = "| no root | – | caught | caught |\n"
+    head = "| mistake | shape | sums | library |\n|---|---|---|---|\n"
+    put(notebook, head + 3 * row)
+
+
+@fault("small.ipynb [6]", "'orange'", "orange<!--= pixel(ax, row, column) -->")
+def colour_in_an_alt_text_that_nothing_asks_for(notebook):
+    alt = {"alt": "An orange line that rises from left to right."}
+    notebook.code[5].metadata["mystnb"] = {"image": alt}
+
+
+@fault("small.ipynb [6]", "'dark'", "nothing asks the figure")
+def colour_below_a_figure_that_nothing_asks_for(notebook):
+    notebook.markdown[9].source = "The dark line rises.\n\n## Summary"
 
 
 @fault("cell 2", "one sentence per line")
@@ -625,6 +730,64 @@ def test_notebook_missing_from_the_contents_is_rejected(notebook):
     assert "_toc.yml" in message
 
 
+# The pages
+
+
+SYMPTOMS = """# Symptoms
+
+## The loss is NaN
+
+- [A query is blind](small.ipynb#against-the-libraries), and all is lost.
+  Check: `{}`.
+"""
+
+
+@pytest.mark.parametrize("check", ["twice_tf(x)", "assert", "The same"])
+def test_check_in_the_section_that_a_symptom_links_passes(notebook, check):
+    page = SYMPTOMS.format(check)
+    assert not list(checks_elsewhere(page, [notebook]))
+
+
+@pytest.mark.parametrize("check", ["len(x)", "import math", "assert x", "tw"])
+def test_check_that_stands_in_another_section_is_rejected(notebook, check):
+    (message,) = checks_elsewhere(SYMPTOMS.format(check), [notebook])
+    assert f"symptoms.md: the check `{check}` does not stand in" in message
+    assert "small.ipynb#against-the-libraries. Name one that does" in message
+    linked = SYMPTOMS.format(check).replace(
+        f"`{check}`", f"[`{check}`](small.ipynb#setup)"
+    )
+    there = check in ("len(x)", "import math")
+    assert bool(list(checks_elsewhere(linked, [notebook]))) != there
+
+
+def test_symptom_without_a_check_is_rejected(notebook):
+    page = SYMPTOMS.partition("  Check")[0]
+    (message,) = checks_elsewhere(page, [notebook])
+    assert "say by 'Check: ...' what finds '- [A query is blind]" in message
+
+
+@pytest.mark.parametrize(
+    ("head", "year"),
+    [
+        ("2016). [T](https://arxiv.org/abs/1706.03762). ICLR.", "2017"),
+        ("2018). [T](https://arxiv.org/abs/1706.03762).", "2017"),
+        ("2019). [T](https://arxiv.org/abs/1706.03762). ICLR.", "2017"),
+        ("2022). [T](https://example.org/blog/2023/t.html).", "2023"),
+    ],
+)
+def test_year_that_the_address_of_a_source_belies_is_rejected(head, year):
+    entry = f"- Press, O., Wolf, L. ({head}\n  Section 3.1: words."
+    (read,) = citations.read(entry)
+    assert (
+        read.authors == ["Press", "Wolf"] and read.note[:11] == "Section 3.1"
+    )
+    (message,) = citations.misdated([read])
+    assert "bibliography.md: [T] is of 20" in message
+    assert f"of {year}. Correct the year" in message
+    right = citations.read(f"{entry[:19]} ({year}{entry[25:]}")
+    assert list(citations.misdated(right)) == []
+
+
 # What only a run shows
 
 
@@ -706,6 +869,14 @@ def test_true_shape_comment_passes(source):
     exec(code, shapes.hooks({}, []))
 
 
+def panel():
+    """Return axes with a matrix, light and dark, and a grey line."""
+    axes = Figure().add_subplot()
+    axes.imshow([[1, 0]], cmap="cividis")
+    axes.grey = axes.plot([0, 1], color="0.6")[0].get_color()
+    return axes
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -715,12 +886,23 @@ def test_true_shape_comment_passes(source):
         ("It is 3,001<!--= 1000 * n -->.", "says 3,001"),
         ("It is −3<!--= n -->.", "says −3"),
         ("It is 3.1e-3<!--= n / 1000 -->.", "says 3.1e-3"),
-        ("It is 0.3<!--= float('nan') -->.", "says 0.3"),
+        ("It is 0.3<!--= n * float('nan') -->.", "says 0.3"),
         ("It has 3 rows.", "computed by nothing"),
+        ("It has 3<!--= 3 --> rows.", "names no variable"),
+        ("It has 3<!--= sum(i for i in (1, 2)) --> rows.", "no variable"),
+        ("It has four<!--= n --> rows.", "says four, but n is 3"),
+        ("Thirty-six<!--= 11 * n --> rows.", "says Thirty-six, but 11 * n is"),
+        ("It has rows<!--= n -->.", "rows is neither a number nor a colour"),
+        ("It takes 3<!--= n * 2**20 / 2**20 --> GiB.", "does not say GiB"),
+        ("It is 3.0<!--= n --> per cent.", "does not say per cent"),
+        ("It takes 3<!--= n --> bytes.", "does not say bytes"),
+        ("It takes 3<!--= n * 1e3 / 1e3 --> µs.", "does not say µs"),
+        ("It is light<!--= pixel(panel, 0, 1) -->.", "says light, but"),
+        ("It is orange<!--= panel.grey -->.", "says orange, but"),
     ],
 )
 def test_number_in_prose_that_is_wrong_is_rejected(text, expected):
-    (message,) = check_prose(text, {"n": 3})
+    (message,) = check_prose(text, {"n": 3, "panel": panel()})
     assert expected in message
 
 
@@ -732,10 +914,54 @@ def test_number_in_prose_that_is_wrong_is_rejected(text, expected):
         "It is 3.0e-3<!--= n / 1e3 -->.",
         "`x[1]`, $2^3$, [section 3.4](#x), GPT-2, float32\n\n```\n16\n```",
         "1. one\n2. two\n\n### Exercise 3: x (easy, 10 minutes)",
+        "Three<!--= n -->, **thirty-three**<!--= 11 * n -->.",
+        "2.0<!--= 2**20 * (n - 1) / 2**20 --> MiB, 75<!--= 25 * n * 100 / "
+        "100 --> %, 3<!--= num_bytes --> bytes, 3<!--= n --> rows.",
+        "Light<!--= pixel(panel, 0, 0) -->, dark<!--= pixel(panel, 0, 1) -->, "
+        "blue<!--= pixel(panel, 0, 1) -->, grey<!--= panel.grey -->.",
     ],
 )
 def test_true_number_in_prose_passes(text):
-    assert check_prose(text, {"n": 3}) == []
+    names = {"n": 3, "num_bytes": 3, "panel": panel()}
+    assert check_prose(text, names) == []
+
+
+@pytest.mark.parametrize(
+    ("word", "colour"),
+    [
+        *(("purple", "#2d004b"), ("orange", "#7f3b08")),  # the ends of PuOr
+        *(("orange", "#e08214"), ("blue", "#2b4c7e"), ("yellow", "#fde725")),
+        *(("green", "#3b7d3b"), ("red", "#d7191c"), ("black", "black")),
+        *(("white", "1.0"), ("bright", "#ffea46"), ("dark", "#00224e")),
+    ],
+)
+def test_colour_has_its_name_and_no_other_hue_s(word, colour):
+    assert is_called(colour, word)
+    others = {*HUES, "white", "black", "grey"} - {word}
+    if word not in ("bright", "dark"):
+        assert not any(is_called(colour, other) for other in others)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Five checks, five<!--= len(checks) --> checks, 5<!--= x --> checks.",
+        "Three rules, which hold:\n\n- a\n- b\n- c\n\nThe three rules.",
+        "Which?\nTwo ways, of three kinds.\n\n| a |\n|---|\n| 1 |\n| 2 |",
+        "With three words.\n\nThis is a list:\n\n- a\n- b",
+        "[Setup](#setup), [setup](#summary), [Small](#setup)",
+        "Wolf in 2016, May 2020, Vaswani et al. 2017, section 3.5; and "
+        "[FlashAttention](https://arxiv.org/abs/2205.14135), "
+        "[section 3.1](https://arxiv.org/abs/1706.03762)",
+    ],
+)
+def test_what_is_counted_or_cited_rightly_passes(notebook, text):
+    put(notebook, text)
+    checks = [numbers.counts_in_words_are_computed]
+    checks += [numbers.lists_are_as_long_as_announced]
+    checks += [links.links_lead_where_they_say]
+    checks += [citations.citations_are_those_of_the_bibliography]
+    assert [m for check in checks for m in check(notebook)] == []
 
 
 def test_wrong_number_in_an_alt_text_is_found(notebook):
@@ -751,6 +977,33 @@ def test_wrong_number_is_found_where_it_stands(notebook):
     assert (
         "small.ipynb, cell 11" in message and "correct the number" in message
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It will have 3<!--= len(x) --> numbers.", []),
+        ("It will have 4<!--= len(x) --> numbers.", ["but len(x) is 3"]),
+        ("It will have 3<!--= len(y) --> numbers.", ["is not defined"]),
+        ("It is 3.14<!--= math.pi --> or 1<!--= x[0] -->.", []),
+    ],
+)
+def test_number_that_announces_a_variable_waits_for_it(
+    notebook, text, expected
+):
+    notebook.code[-1].source = "x = [0, 0]"
+    notebook.markdown[0].source += f"\n\n{text}"
+    found = run(notebook).messages
+    assert len(found) == len(expected)
+    for message, part in zip(found, expected, strict=True):
+        assert "small.ipynb, cell 1 ('# Small')" in message
+        assert part in message
+
+
+def test_number_keeps_the_variable_that_stands_above_it(notebook):
+    notebook.markdown[6].source = "It has 3<!--= len(x) -->, not 2<!--= y -->."
+    notebook.code[4].source = "x, y = [0, 0], 2"
+    assert run(notebook).messages == []
 
 
 # The comparison

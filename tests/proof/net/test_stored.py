@@ -28,6 +28,7 @@ from tools.net.rules import book, code, figures, stored
 from tools.net.rules.common import LINK
 from tools.net.rules.text import colab_link_is_the_repository_s, links_resolve
 from tools.net.run import untrue
+from tools.net.words import NUMBERS
 from tools.notebooks import Notebook, alt_text, label, paths, remedy, tags
 from tools.settings import BOOK
 
@@ -425,6 +426,23 @@ def test_mistyped_link(name):
 
 
 # Numbers in prose and in alt texts
+
+OPPOSITE = {
+    **{"light": ["dark"], "bright": ["dark"], "dark": ["light", "bright"]},
+    **{"black": ["light", "grey"], "white": ["dark"], "grey": ["black"]},
+    **{"purple": ["orange"], "orange": ["purple"], "blue": ["orange"]},
+}
+
+
+def others(said):
+    """Yield what a numeral, number word or colour may have become.
+
+    One digit or the word a step higher or lower; of colours, the opposite.
+    """
+    yield from OPPOSITE.get(said.lower(), [])
+    if (value := NUMBERS.get(said.lower())) is not None:
+        yield from (w for w, n in NUMBERS.items() if abs(n - value) == 1)
+    yield from other_numerals(said)
 
 
 def other_numerals(numeral):

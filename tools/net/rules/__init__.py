@@ -6,7 +6,26 @@ them; tests/proof/net shows for each that a chapter with the fault is rejected.
 """
 
 # Each file adds its rules to the register.
-from tools.net.rules import code, exercises, figures, stored, text
+from tools.net.rules import (
+    citations,
+    code,
+    exercises,
+    figures,
+    links,
+    numbers,
+    stored,
+    text,
+)
 from tools.net.rules.common import RULES
 
-__all__ = ["RULES", "code", "exercises", "figures", "stored", "text"]
+__all__ = [
+    "RULES",
+    "citations",
+    "code",
+    "exercises",
+    "figures",
+    "links",
+    "numbers",
+    "stored",
+    "text",
+]

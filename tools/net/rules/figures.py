@@ -4,11 +4,13 @@ import ast
 import re
 
 from tools.net import prose
-from tools.net.rules.common import rule, trees
+from tools.net.rules.common import outside_maths, rule, trees
+from tools.net.words import COLOURS
 from tools.notebooks import alt_text, remedy
 
 MAX_FIGURES = 5
 MIN_ALT = 20
+COLOUR = re.compile(rf"(?i)\b({'|'.join(sorted(COLOURS))})\b")
 COUNT = "no one two three four five six seven eight nine ten".split()
 
 
@@ -100,6 +102,28 @@ def panels(tree):
         for side in call.args:
             count *= side.value if isinstance(side, ast.Constant) else 1
     return count
+
+
+@rule
+def colours_are_asked_of_the_figure(notebook):
+    cells = notebook.cells
+    for place, cell in enumerate(cells):
+        if not (alt := alt_text(cell)):
+            continue
+        beside = [
+            c for c in cells[max(place - 1, 0) : place + 2] if c is not cell
+        ]
+        words = [c.source for c in beside if c.cell_type == "markdown"]
+        for text in [alt, *words]:
+            rest = outside_maths(prose.CLAIM.sub(" ", text))
+            for match in COLOUR.finditer(rest):
+                yield (
+                    f"{notebook.name(cell)}: {match.group()!r} is said of "
+                    "this figure, and nothing asks the figure: write "
+                    f"{match.group()}<!--= ax.lines[0].get_color() --> or, of "
+                    f"a matrix, {match.group()}<!--= pixel(ax, row, column) "
+                    "-->, in its alt text or below it."
+                )
 
 
 @rule

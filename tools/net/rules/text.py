@@ -3,7 +3,6 @@
 import re
 from functools import cache, lru_cache
 
-from tools.net import prose
 from tools.net.rules.common import (
     LINK,
     headings,
@@ -13,7 +12,7 @@ from tools.net.rules.common import (
     prose_lines,
     rule,
 )
-from tools.notebooks import Notebook, alt_text
+from tools.notebooks import Notebook
 from tools.settings import BOOK, colab_link, slug
 
 MAX_QUESTION_WORDS = 80
@@ -133,15 +132,6 @@ def colab_link_is_the_repository_s(notebook):
             f"{notebook.name(notebook.cells[0])}: does not link "
             f"[Open in Colab]({link}). Run: make repository SLUG={slug()}"
         )
-
-
-@rule
-def numbers_in_prose_are_computed(notebook):
-    for cell in notebook.cells:
-        code = cell.cell_type == "code"
-        text = alt_text(cell) if code else cell.source
-        for message in prose.unclaimed(text):
-            yield f"{notebook.name(cell)}: {message}"
 
 
 @rule

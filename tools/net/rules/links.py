@@ -1,0 +1,68 @@
+"""Links: one that has the name of a heading leads to it."""
+
+import re
+from functools import cache, lru_cache
+
+from tools.net.rules.common import LINK, outside_fences, rule
+from tools.net.rules.text import anchor, words_of
+from tools.settings import BOOK
+
+
+@rule
+def links_lead_where_they_say(notebook):
+    page = notebook.path.name
+    words = "\n".join(cell.source for cell in notebook.markdown)
+    named = titles(page, words)
+    for cell in notebook.markdown:
+        for message in misnamed(cell.source, page, named):
+            yield f"{notebook.name(cell)}: {message}"
+
+
+def misnamed(words, page, named):
+    """Yield a message for each link of a text with another heading's name.
+
+    page: the file that it stands in; named: what `titles` returns.
+    """
+    for text, target in LINK.findall(outside_fences(words)):
+        file, _, heading = target.partition("#")
+        place, chapter = (file or page, heading), (file or page, "")
+        there = named.get(text, {place})
+        # A chapter's name may lead to any of its sections.
+        if ":" not in target and not {place, chapter} & there:
+            titled = " or ".join(sorted("#".join(p).strip("#") for p in there))
+            yield (
+                f"the link [{text}] leads to {target}, but {text!r} is the "
+                f"heading of {titled}. Lead it there, or let it say what is "
+                f"at {target}."
+            )
+
+
+def titles(page, words):
+    """Map each heading of the book to its places: (file, anchor).
+
+    words: what stands on the page of that name, wherever it lies. The anchor
+    of a page's title is empty.
+    """
+    named = {}
+    for file, text in (texts() | {page: words}).items():
+        for title, heading in headings_on(text):
+            named.setdefault(title, set()).add((file, heading))
+    return named
+
+
+@cache
+def texts():
+    """Return a dict: file -> Markdown of the pages of the book."""
+    paths = [*BOOK.glob("*.ipynb"), *BOOK.glob("*.md")]
+    return {path.name: words_of(path) for path in paths}
+
+
+@lru_cache(maxsize=20)
+def headings_on(text):
+    """Return (title, anchor) of each heading of a page.
+
+    A side road has the name behind the colon, too.
+    """
+    found = re.findall(r"(?m)^(#+) (.+)$", outside_fences(text))
+    whole = [(t, "" if marks == "#" else anchor(t)) for marks, t in found]
+    return whole + [(t.removeprefix("Side road: "), a) for t, a in whole]

@@ -1,0 +1,153 @@
+"""Numbers: computed, in digits or words, with their units, not typed."""
+
+import ast
+import re
+from itertools import chain, pairwise, takewhile
+
+from tools.net import prose
+from tools.net.rules.common import outside_fences, outside_maths, rule, trees
+from tools.net.words import NUMBERS
+from tools.notebooks import alt_text
+
+# What a chapter counts: from three on, it is computed or stands below.
+COUNTED = """answers bases candidates checks customs exercises lookups mistakes
+results rules slips sums tests vocabularies ways widths wishes""".split()
+WORDS = "|".join(sorted(NUMBERS, key=len, reverse=True))
+NOUN = rf"(?: [a-z]+){{0,2}}? ({'|'.join(COUNTED)})\b"
+COUNT = re.compile(rf"(?i)(?<![\w-])({WORDS}){NOUN}")
+CLAIMED = re.compile(rf"(\d+|[A-Za-z-]+)\0{NOUN}")
+# A number with a unit behind it, in an f-string.
+PRINTED = re.compile(rf"}}\s*({'|'.join(prose.UNITS)})(?!\w)")
+# A paragraph, and the list or the table that follows at once.
+LISTED = re.compile(
+    r"(?m)^(\S.*(?:\n\S.*)*)\n\n((?:(?:[-*] |\d+\. |\|).*\n(?:  .*\n)*)+)"
+)
+ANNOUNCED = re.compile(rf"(?im)^({WORDS}) |\b({WORDS}) .*:\Z")
+# Parts of "Wrong on purpose" that are no mistake themselves.
+OVERVIEW = r"Which check|All of them"
+OF = {"Wrong on purpose": "mistakes", "Exercises": "exercises"}
+
+
+@rule
+def numbers_in_prose_are_computed(notebook):
+    for cell in notebook.cells:
+        words = words_of(cell)
+        for message in [*prose.unclaimed(words), *prose.hollow(words)]:
+            yield f"{notebook.name(cell)}: {message}"
+
+
+def words_of(cell):
+    """Return what a cell says in words."""
+    return alt_text(cell) if cell.cell_type == "code" else cell.source
+
+
+@rule
+def units_are_computed(notebook):
+    for cell, tree in trees(notebook):
+        if not PRINTED.search(cell.source):
+            continue
+        joined = [n for n in ast.walk(tree) if isinstance(n, ast.JoinedStr)]
+        for pair in chain.from_iterable(pairwise(n.values) for n in joined):
+            match pair:
+                case (ast.FormattedValue(number), ast.Constant(words)):
+                    number = ast.unparse(number)
+                    if unit := prose.missing_unit(number, words):
+                        yield (
+                            f"{notebook.name(cell)}: prints {number} as "
+                            f"{unit}, which it does not say: correct the "
+                            "unit, or write {num_bytes / 2**20} MiB."
+                        )
+
+
+@rule
+def matrices_are_printed(notebook):
+    for cell in notebook.markdown:
+        for table in re.findall(r"(?m)(?:^\|.*\n?)+", cell.source):
+            rows = [row.split("|")[2:-1] for row in table.split("\n")[2:]]
+            marks = [mark.strip() for row in rows for mark in row]
+            marks = [mark for mark in marks if "<!--=" not in mark]
+            again = [mark for mark in marks if marks.count(mark) > 1]
+            if len(again) > max(len(marks) / 2, 5):
+                yield (
+                    f"{notebook.name(cell)}: a matrix that is typed, "
+                    f"{len(again)} of its {len(marks)} marks more than once. "
+                    "Print it in a cell, from what was computed."
+                )
+
+
+@rule
+def counts_in_words_are_computed(notebook):
+    known = counted(notebook)
+    for cell in notebook.cells:
+        for match in counts(words_of(cell)):
+            number, noun = NUMBERS[match[1].lower()], match[2].lower()
+            have = sorted(n for n, what in known if what == noun)
+            if number > 2 and number not in have:
+                yield (
+                    f"{notebook.name(cell)}: says {match.group()!r}; this "
+                    f"chapter counts {have or 'no'} {noun}. Correct the "
+                    f"number, or compute it: {match[1]}<!--= len(...) -->."
+                )
+
+
+def counts(text):
+    """Return the matches of COUNT in a text, without code and comments."""
+    if not any(noun in text for noun in COUNTED):  # most have none
+        return []
+    return list(COUNT.finditer(outside_maths(text)))
+
+
+def counted(notebook):
+    """Return the (number, noun) that claims, headings or lists bear out."""
+    words = "\n".join(w for w in map(words_of, notebook.cells) if "-->" in w)
+    known = {
+        (NUMBERS.get(said.lower()) or int(said), noun)
+        for said, noun in CLAIMED.findall(prose.CLAIM.sub("\\1\0", words))
+        if said.isdigit() or said.lower() in NUMBERS
+    }
+    for title, parts, body in sections(notebook):
+        if parts:
+            known |= {(len(parts), match[2]) for match in counts(title)}
+        for paragraph, items in LISTED.findall(body):
+            known |= {
+                (count(items), match[2])
+                for match in counts(paragraph)
+                if NUMBERS[match[1].lower()] == count(items)
+            }
+        if title in OF:
+            shown = [p for p in parts if not re.match(OVERVIEW, p)]
+            known.add((len(shown), OF[title]))
+    return known
+
+
+def sections(notebook):
+    """Yield each heading's title, the titles just below, and its own text."""
+    text = "\n\n".join(cell.source for cell in notebook.markdown)
+    parts = re.split(r"(?m)^(#+) (.+)$", outside_fences(text))
+    marks, titles, bodies = (parts[first::3] for first in (1, 2, 3))
+    for place, (mark, title) in enumerate(zip(marks, titles, strict=True)):
+        below = zip(marks[place + 1 :], titles[place + 1 :], strict=True)
+        inside = takewhile(lambda heading, mark=mark: heading[0] > mark, below)
+        children = [t for m, t in inside if len(m) == len(mark) + 1]
+        yield title, children, f"{bodies[place]}\n"
+
+
+@rule
+def lists_are_as_long_as_announced(notebook):
+    for cell in notebook.markdown:
+        words = f"{outside_fences(cell.source)}\n"
+        for paragraph, items in LISTED.findall(words):
+            said = [a or b for a, b in ANNOUNCED.findall(paragraph)]
+            numbers = [NUMBERS[word.lower()] for word in said]
+            if max(numbers, default=0) > 1 and count(items) not in numbers:
+                yield (
+                    f"{notebook.name(cell)}: announces {' and '.join(said)}, "
+                    f"and {count(items)} follow. Correct the number or the "
+                    "list; what is of something else goes elsewhere."
+                )
+
+
+def count(items):
+    """Return how many items a list has, or rows a table."""
+    lines = re.findall(r"(?m)^(?:[-*] |\d+\. |\|)", items)
+    return len(lines) - 2 * items.startswith("|")

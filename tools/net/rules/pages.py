@@ -1,0 +1,51 @@
+"""The pages around the chapters, held to what the chapters say."""
+
+import re
+
+from tools.net.rules.common import LINK, outside_fences
+from tools.net.rules.text import anchor
+
+
+def checks_elsewhere(symptoms, notebooks):
+    """Yield a message for each check that its symptom's links do not lead to.
+
+    symptoms: the page's Markdown, where `- [...](masks.ipynb#section)` is
+    followed by `Check:` and code that stands in one of the sections linked.
+    """
+    files = {notebook.path.name: notebook for notebook in notebooks}
+    _, _, text = symptoms.partition("\n## ")
+    for entry in re.findall(r"(?m)^- .*(?:\n  .*)*", text):
+        says, _, check = entry.partition("\n  Check: ")
+        if not check:
+            yield f"book/symptoms.md: say by 'Check: ...' what finds {says!r}."
+        targets = [target for _, target in LINK.findall(entry)]
+        there = "\n".join(
+            section(files[file], heading)
+            for file, _, heading in (t.partition("#") for t in targets)
+            if file in files
+        )
+        for name in re.findall(r"`([^`]+)`", check):
+            if not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", there):
+                yield (
+                    f"book/symptoms.md: the check `{name}` does not stand in "
+                    f"{' or '.join(targets)}. Name one that does, or make of "
+                    "its name a link to the section where it stands."
+                )
+
+
+def section(notebook, heading):
+    """Return what stands below the heading with this anchor, up to the next.
+
+    Its own parts belong to it. Without a heading, that is the whole chapter.
+    """
+    level, found = (0, []) if heading else (-1, [])
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown" and level >= 0:
+            for marks, title in re.findall(
+                r"(?m)^(#+) (.+)$", outside_fences(cell.source)
+            ):
+                if level == 0 or len(marks) <= level:
+                    level = len(marks) * (anchor(title) == heading)
+        if level:
+            found.append(cell.source)
+    return "\n".join(found)
