@@ -44,6 +44,9 @@ SHAPE = r"\((?:(?:\.\.\.|[A-Z]|\d+)(?:, |,?(?=\))))+\)"
 DESCRIBED = re.compile(
     rf"\b((?:\w+(?:,\s+|\s+and\s+))*\w+)\s+({SHAPE})(?!,?\s*(?:or\s+)?\()"
 )
+# And of what a function returns: `Return the table, (T, D).`, `Return the
+# output (..., T, V) and the weights (..., T, S).`, `result (..., T, N)`.
+RESULT = re.compile(rf"(?:,|\b(?:the|result)(?: (\w+))?)\s+({SHAPE})")
 
 
 def notation(markdown):
@@ -201,14 +204,15 @@ def hooks(toy, scopes):
     return {CHECK: check_shape, OPEN: opened}
 
 
-def check_shape(value, comment, sizes, place):
+def check_shape(value, comment, sizes, place, who="comment"):
     """Return `value` if its shape is what the comment says.
 
     sizes maps letters to sizes and receives the letters that are new.
-    place: what a message calls the line, 'book/masks.ipynb [3], line 2'.
-    Raises ShapeError with both shapes.
+    place: what a message calls the line, 'book/masks.ipynb [3], line 2';
+    who: "docstring" if that says it. Raises ShapeError with both shapes.
     """
-    sizes.log.append((place, outline(value)))
+    if who == "comment":
+        sizes.log.append((place, outline(value)))
     shapes = parse(comment)
     values = [value] if len(shapes) == 1 else list(value)
     wrong = None
@@ -222,7 +226,7 @@ def check_shape(value, comment, sizes, place):
     except NameError as error:
         raise ShapeError(
             f"{place}: {error.name} has no size yet where a shape computes "
-            "with it. Correct the comment, or let it stand alone in a shape "
+            f"with it. Correct the {who}, or let it stand alone in a shape "
             "above, in the same cell or call."
         ) from None
     if not wrong and (letters := sizes.exchanged()):
@@ -230,9 +234,9 @@ def check_shape(value, comment, sizes, place):
     if wrong:
         known = ", ".join(f"{k}={v}" for k, v in sorted(sizes.items()))
         raise ShapeError(
-            f"{place}: the comment says {comment.lstrip('# ')}, the code "
+            f"{place}: the {who} says {comment.lstrip('# ')}, the code "
             f"gives {wrong}{f' where {known}' if known else ''}. "
-            "Correct the comment or the code."
+            f"Correct the {who} or the code."
         )
     return value
 
@@ -261,11 +265,11 @@ class Rewriter(ast.NodeTransformer):
     def __init__(self, shape_comments, cell):
         self.waiting = dict(shape_comments)
         self.cell = cell
-        self.docstring = ""
+        self.docstring = self.result = ""
 
-    def wrapped(self, value, comment, line):
+    def wrapped(self, value, comment, line, who="comment"):
         place = f"{self.cell}, line {line}"
-        call = f"{CHECK}(None, {comment!r}, {SIZES}, {place!r})"
+        call = f"{CHECK}(None, {comment!r}, {SIZES}, {place!r}, {who!r})"
         call = ast.parse(call).body[0].value
         call.args[0] = value
         return call
@@ -277,9 +281,17 @@ class Rewriter(ast.NodeTransformer):
             node.value = self.wrapped(node.value, comment, line)
         return self.generic_visit(node)
 
-    visit_Assign = visit_AnnAssign = visit_Return = visit_Expr = (
-        visit_statement
-    )
+    visit_Assign = visit_AnnAssign = visit_Expr = visit_statement
+
+    def visit_Return(self, node):
+        stub = node.value is None or ast.unparse(node.value) == "None"
+        self.visit_statement(node)
+        if self.result and not stub:
+            line = node.end_lineno
+            node.value = self.wrapped(
+                node.value, self.result, line, "docstring"
+            )
+        return node
 
     def visit_AugAssign(self, node):
         line = node.end_lineno
@@ -304,7 +316,9 @@ class Rewriter(ast.NodeTransformer):
             if (group := set(re.split(r",\s+|\s+and\s+", several))) <= names
             for name in group
         }
+        outer, self.result = self.result, result(words, names)
         self.generic_visit(node)
+        self.result = outer
         node.body.insert(0, self.opened(names, described))
         return node
 
@@ -313,6 +327,15 @@ class Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         self.docstring = ""
         return node
+
+
+def result(docstring, parameters):
+    """Return the shapes that a docstring gives of what is returned."""
+    first = re.match(r"(?s)Return\b.*?\.(?=\s|$)", docstring)
+    later = re.findall(rf"\bresult\s+{SHAPE}", docstring)
+    said = RESULT.findall(" ".join([first[0] if first else "", *later]))
+    strange = {*parameters, "shape"}  # what has a shape, or is asked for it
+    return ", ".join(shape for name, shape in said if name not in strange)
 
 
 def names_used(tree):

@@ -14,6 +14,7 @@ from tools.net.rules import (
     links,
     numbers,
     stored,
+    tables,
     text,
 )
 from tools.net.rules.common import RULES
@@ -27,5 +28,6 @@ __all__ = [
     "links",
     "numbers",
     "stored",
+    "tables",
     "text",
 ]

@@ -11,6 +11,9 @@ from tools.notebooks import alt_text, remedy
 MAX_FIGURES = 5
 MIN_ALT = 20
 COLOUR = re.compile(rf"(?i)\b({'|'.join(sorted(COLOURS))})\b")
+CURVES = ("plot", "step", "semilogx", "semilogy", "loglog")
+# What no axis of a picture is called, as rows are queries, columns keys.
+PICTURES = {"x": {"query", "output"}, "y": {"key", "input", "column"}}
 COUNT = "no one two three four five six seven eight nine ten".split()
 
 
@@ -146,3 +149,99 @@ def figures_are_few_and_untitled(notebook):
                 )
     if count > MAX_FIGURES:
         yield f"{notebook.path.name}: {count} figures, at most {MAX_FIGURES}."
+
+
+@rule
+def labels_are_those_of_the_data(notebook):
+    for cell, tree in trees(notebook):
+        if not alt_text(cell):
+            continue
+        curves = [
+            call
+            for call in calls(tree, *CURVES)
+            if call.args and not isinstance(call.args[0], ast.Starred)
+        ]
+        for label, shown in {
+            **curves_that_may_be_exchanged(tree, curves),
+            **axes_that_may_be_exchanged(tree, curves),
+        }.items():
+            yield (
+                f"{notebook.name(cell)}: the label {label!r} is not that of "
+                f"{', '.join(sorted(shown))}, or could be another's as well. "
+                "Let it say the name of the variable, or show the loop's."
+            )
+        picture = any(calls(tree, "imshow")) or "show_mask(" in cell.source
+        for axis, others in PICTURES.items() if picture else ():
+            for label in axis_labels(tree, axis):
+                if others & words(label):
+                    yield (
+                        f"{notebook.name(cell)}: the {axis} axis is called "
+                        f"{ast.unparse(label)}: rows are queries and outputs, "
+                        "columns keys, inputs and columns."
+                    )
+
+
+def curves_that_may_be_exchanged(tree, curves):
+    """Map the labels that name nothing of their curve to its variables."""
+    loops = [node for node in ast.walk(tree) if isinstance(node, ast.For)]
+    drawn = [
+        (curve, word.value)
+        for curve in curves
+        for word in curve.keywords
+        if word.arg == "label"
+    ]
+    found = {}
+    for curve, label in drawn:
+        around = [loop for loop in loops if curve in ast.walk(loop)]
+        shown = names(*curve.args, *(loop.target for loop in around))
+        alone = len(drawn) == 1 and not around
+        if not (alone or names(label) & shown or named(shown, label)):
+            found[ast.unparse(label)] = shown
+    return found
+
+
+def axes_that_may_be_exchanged(tree, curves):
+    """Map labels that name the other axis, or neither, to its variables."""
+    found = {}
+    for curve in curves:
+        *x, y = (a for a in curve.args if not isinstance(a, ast.Constant))
+        x, y = names(*x), names(y)
+        said = []
+        for axis, own, other in (("x", x - y, y - x), ("y", y - x, x - y)):
+            for label in axis_labels(tree, axis):
+                said.append(named(own, label))
+                if named(other, label) and not said[-1]:
+                    found[ast.unparse(label)] = own
+        if len(said) > 1 and not any(said):
+            found["of both axes"] = x | y
+    return found
+
+
+def names(*nodes):
+    """Return the variables in syntax trees."""
+    inside = (node for tree in nodes for node in ast.walk(tree))
+    return {node.id for node in inside if isinstance(node, ast.Name)}
+
+
+def words(label):
+    """Return the words of a label, in the singular."""
+    texts = [n.value for n in ast.walk(label) if isinstance(n, ast.Constant)]
+    found = re.findall("[a-z]+", " ".join(map(str, texts)).lower())
+    return {word.removesuffix("s") for word in found}
+
+
+def named(variables, label):
+    """Tell whether a label has all words of some variable's name."""
+    said = words(label)
+    return any(
+        {word.removesuffix("s") for word in name.lower().split("_")} <= said
+        for name in variables
+    )
+
+
+def axis_labels(tree, axis):
+    """Yield what an axis is called."""
+    for call in calls(tree, f"set_{axis}label"):
+        yield call.args[0]
+    for call in calls(tree, "set"):
+        yield from (w.value for w in call.keywords if w.arg == f"{axis}label")
