@@ -72,7 +72,7 @@ class Equation:
             with suppress(tex.Unread):
                 text = tex.Reader(side, letters.plain, calls).whole()
                 self.sides[text] = re.sub(r"(\\\w+)", r"\1 ", "".join(side))
-        for text in {*self.sides} - letters.plain.keys():
+        for text in {*self.sides} - letters.plain.keys() - {"I"}:
             if text.isidentifier():
                 del self.sides[text]  # a name that the equation gives
         nodes = list(ast.walk(ast.parse(f"[{','.join(self.sides)}]")))
@@ -134,6 +134,8 @@ class Values(dict):
             raise tex.Unread(letter)
         if letter in equation.indices:
             return int(self.rng.integers(4))
+        if letter == "I":
+            return np.eye(of.sizes.get("D") or 6)
         if letter[0].isupper():
             return self.rng.standard_normal((6, 6))
         return self.number()
@@ -199,7 +201,7 @@ def formulas(notebook, namespace):
 
 
 def compare(equation, function, letters, namespace):
-    """Return how often an equation was computed, and what differs."""
+    """Return how many sides of an equation were compared, and what differs."""
     takes = []
     if function:
         given = inspect.signature(function).parameters.values()
@@ -213,8 +215,8 @@ def compare(equation, function, letters, namespace):
     for sides in found:
         for (one, a), (other, b) in combinations(sides.items(), 2):
             if not any(same(x, y) for x in a for y in b):
-                return len(found), f"{one} is {a[0]}, and {other} is {b[0]}"
-    return len(found), None
+                return len(sides), f"{one} is {a[0]}, and {other} is {b[0]}"
+    return max(map(len, found), default=0), None
 
 
 def computed(equation, function, values):
@@ -243,21 +245,19 @@ def same(a, b):
 
 
 def check_formulas(notebook, namespace):
-    """Return how many formulas were computed, and a message for each lie."""
+    """Return how many sides were compared, and a message for each lie."""
     letters, read, messages = Letters(notebook), 0, []
     in_bracket = str(letters.calls)
     for place, formula, function in formulas(notebook, namespace):
         if function and function.__name__ in in_bracket:
             function = None  # it is one of the letters
-        times = 0
         for sides in tex.equations(formula):
             equation = Equation(sides, letters)
-            once, fault = compare(equation, function, letters, namespace)
-            times += once
+            sides, fault = compare(equation, function, letters, namespace)
+            read += sides
             if fault:
                 messages.append(
                     f"{place}: {fault}, for the same numbers. Correct the "
                     "formula, or the letters in the Notation table."
                 )
-        read += times > 0
     return read, messages

@@ -19,9 +19,12 @@ DEEPER, HIGHER = {*CLOSED_BY, r"\begin"}, {*CLOSED_BY.values(), r"\end"}
 FUNCTIONS = {r"\sin", r"\cos", r"\ln", r"\exp"}
 RELATIONS = {"<": "<", ">": ">", r"\le": "<=", r"\ge": ">="}
 PRODUCTS = {"/": "over", r"\cdot": "dot"}
-SIGNS = {"+", "-", *RELATIONS}
+SIGNED = ("+", "-")
+SIGNS = {*SIGNED, *RELATIONS}
 GREEK = ("omega", "gamma", "delta", "pi")
 LETTER = re.compile(rf"[A-Za-z]|\\(?:{'|'.join(GREEK)})")
+
+LONGEST = 300  # sum that has no end of its own
 
 
 class Unread(Exception):
@@ -106,10 +109,10 @@ class Reader:
         return value
 
     def sum(self):
-        value = "" if self.next == "-" else self.product()
-        if self.next not in ("+", "-"):
+        value = "" if self.next in SIGNED else self.product()
+        if self.next not in SIGNED:
             return value
-        while self.next in ("+", "-"):
+        while self.next in SIGNED:
             value += f" {self.take()} {self.product()}"
         return f"({value.strip()})"
 
@@ -246,7 +249,7 @@ def total(term, first=0, last=math.inf):
             if last < math.inf or not terms:
                 raise
             break
-        if len(terms) > 9999:
+        if len(terms) > LONGEST:
             raise Unread("a sum without end")
     return sum(terms)
 
