@@ -284,13 +284,18 @@ class Rewriter(ast.NodeTransformer):
     visit_Assign = visit_AnnAssign = visit_Expr = visit_statement
 
     def visit_Return(self, node):
+        line, result = node.end_lineno, self.result
+        if result and (comment := self.waiting.get(line)):
+            # What is computed, H * K, may have a letter of its own.
+            if "*" not in comment and axes(comment) != axes(result):
+                raise ShapeError(
+                    f"line {line}: the comment says {comment.lstrip('# ')}, "
+                    f"the docstring {result}. Correct the one that is wrong."
+                )
         stub = node.value is None or ast.unparse(node.value) == "None"
         self.visit_statement(node)
-        if self.result and not stub:
-            line = node.end_lineno
-            node.value = self.wrapped(
-                node.value, self.result, line, "docstring"
-            )
+        if result and not stub:
+            node.value = self.wrapped(node.value, result, line, "docstring")
         return node
 
     def visit_AugAssign(self, node):

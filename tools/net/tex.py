@@ -23,8 +23,7 @@ SIGNED = ("+", "-")
 SIGNS = {*SIGNED, *RELATIONS}
 GREEK = ("omega", "gamma", "delta", "pi")
 LETTER = re.compile(rf"[A-Za-z]|\\(?:{'|'.join(GREEK)})")
-
-LONGEST = 300  # sum that has no end of its own
+LONGEST = 300  # terms, of a sum that names no end
 
 
 class Unread(Exception):

@@ -65,13 +65,15 @@ CELLS = [  # texts as they are
     "# Small\n\nWhat is missing?\n\n[Open in Colab](COLAB)",
     "## What you will be able to do\n\nRead.",
     "## Notation\n\nSee the [setup](#setup).\n\n"
-    "| letter in shapes | size here |\n|---|---|\n"
-    "| T | 3<!--= len(x) --> |\n| S | 4<!--= len(x) + 1 --> |",
+    "| in code | letter in shapes | in formulas | size here |\n"
+    "|---|---|---|---|\n"
+    "| | T | | 3<!--= len(x) --> |\n| | S | | 4<!--= len(x) + 1 --> |\n"
+    "| `d_model` | D | $d_{model}$ | as needed |\n| `key_mask` | (B, S) | | |",
     "## Setup\n\nOne import.",
-    code("import math"),
+    code("import math\n\nd_model, key_mask = 3, [[True]]"),
     "A list of **numbers**.",
     code("x = [1, 2, 3]  # (T,)\nx", value("[1, 2, 3]")),
-    "Twice as much.",
+    "Twice as much:\n\n$$2 x \\tag{1}$$",
     code(
         'def twice(x):\n    """Twice."""\n    return 2 * x', tags=["pytorch"]
     ),
@@ -84,7 +86,8 @@ CELLS = [  # texts as they are
     code("assert twice(x) == twice_tf(x)\nround(math.pi, 4)", value("3.1416")),
     "## Wrong on purpose\n\nA picture.",
     code("x", value("[1, 2, 3]"), figure(), **ALT),
-    "## Summary\n\nDone.",
+    "## Summary\n\nDone.\n\n| equation | function | PyTorch |\n"
+    "|---|---|---|\n| $(1)$ | `twice` | `math.pi` |",
     "## Exercises\n\n### Exercise 1: more (easy, 5 minutes)\n\n"
     "<details><summary>Hint</summary>Read.</details>",
     code("# @title Solution\ny = 4  # ()", **FOLDED),
@@ -670,6 +673,102 @@ def solution_not_folded_in_colab(notebook):
     del notebook.code[6].metadata["cellView"]
 
 
+def replace(notebook, old, new):
+    """Put new words for old ones into the chapter's texts."""
+    assert any(old in cell.source for cell in notebook.markdown)
+    for cell in notebook.markdown:
+        cell.source = cell.source.replace(old, new)
+
+
+@fault("cell 3", "says (B, T) of key_mask", "notation.md (B, S)")
+def notation_of_another_shape(notebook):
+    replace(notebook, "(B, S)", "(B, T)")
+
+
+@fault("cell 3", "says K of d_model", "notation.md D.", "Correct")
+def notation_of_another_letter(notebook):
+    replace(notebook, "| D |", "| K |")
+
+
+@fault("cell 3", "says d_k of d_model", "notation.md d_{model}.", "Correct")
+def notation_of_another_formula(notebook):
+    replace(notebook, "$d_{model}$", "$d_k$")
+
+
+@fault("cell 3", "has width, which no code", "Correct the name")
+def notation_of_a_name_that_no_code_has(notebook):
+    replace(notebook, "`d_model`", "`width`")
+
+
+@fault("cell 3", "sizes of d_model by 1 + 2", "its own variable")
+def notation_with_the_size_of_another_variable(notebook):
+    replace(notebook, "as needed", "3<!--= 1 + 2 -->")
+
+
+@fault("cell 16", "['twice'] for equation 2", "Correct the number")
+def summary_with_the_number_of_another_equation(notebook):
+    replace(notebook, "| $(1)$", "| $(2)$")
+
+
+def draw(notebook, *lines):
+    """Put code into the cell that has a figure."""
+    notebook.code[5].source = "\n".join(lines)
+
+
+@fault("small.ipynb [6]", "'limit'", "not that of heights, x", "the variable")
+def labels_of_curves_exchanged(notebook):
+    draw(
+        notebook,
+        'ax.plot(x, heights, label="limit")',
+        'ax.plot(x, limit, label="heights")',
+    )
+
+
+@fault("small.ipynb [6]", "'near'", "could be another's", "show the loop's")
+def labels_of_curves_typed_in_a_loop(notebook):
+    draw(notebook, "for k in (6, 64):", '    ax.plot(f(k), label="near")')
+
+
+@fault("small.ipynb [6]", "the label 'height'", "that of steps", "variable")
+def labels_of_axes_exchanged(notebook):
+    draw(
+        notebook,
+        "ax.plot(steps, heights)",
+        'ax.set(xlabel="height", ylabel="step $k$")',
+    )
+
+
+@fault("small.ipynb [6]", "of both axes", "heights, steps", "variable")
+def labels_of_axes_that_name_no_variable(notebook):
+    draw(
+        notebook,
+        "ax.plot(steps, heights)",
+        'ax.set(xlabel="offset", ylabel="share")',
+    )
+
+
+@fault("small.ipynb [6]", "the x axis", "'query word'", "rows are queries")
+def labels_of_a_picture_exchanged(notebook):
+    draw(notebook, "ax.imshow(weights)", 'ax.set_xlabel("query word")')
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'ax.plot(x, limit, label="limit")\nax.plot(x, log, label="log of k")',
+        'for k in (6, 64):\n    ax.plot(f(k), label=f"width {k}")',
+        'ax.plot(x, y, label="any")',
+        'ax.plot(steps, y)\nax.set(xlabel="step $k$", ylabel="height")',
+        'ax.plot(rows[:, column])\nax.set_ylabel("value in a column")',
+        'ax.imshow(w)\nax.set_xlabel("key")\nax.set_ylabel("query")',
+        'ax.scatter(*x.T)\nax.set(xlabel="which word", ylabel="which place")',
+    ],
+)
+def test_labels_of_what_is_drawn_pass(notebook, source):
+    notebook.code[5].source = source
+    assert not list(rules.figures.labels_are_those_of_the_data(notebook))
+
+
 @pytest.mark.parametrize(("damage", "expected"), FAULTS)
 def test_fault_is_rejected(notebook, damage, expected):
     damage(notebook)
@@ -824,6 +923,39 @@ def test_shape_comment_that_lies_is_rejected(notebook, source, expected):
     assert "Correct the comment or the code." in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (
+            "def f(x):\n    'Return it, (T,), of x (S,).'\n"
+            "    return [x]\nf([1])",
+            "the docstring says (T,), the code gives the shape (1, 1)",
+        ),
+        (
+            "def f():\n    'Return the sums (S,) and the parts (T, S).'\n"
+            "    return [[1]], [2]\nf()",
+            "the docstring says (S,), (T, S), the code gives the shape (1, 1)",
+        ),
+        (
+            "def f(seq_len):\n    'Do it; result (..., T).'\n"
+            "    return [1]\nf(2)",
+            "gives the shape (1,) where T=2. Correct the docstring",
+        ),
+        (
+            "def f():\n    'Return it, (B, T).'\n"
+            "    return [[1]]  # (B, S)\nf()",
+            "line 3: the comment says (B, S), the docstring (B, T). Correct",
+        ),
+    ],
+)
+def test_docstring_that_lies_of_the_result_is_rejected(
+    notebook, source, expected
+):
+    notebook.code[1].source = source
+    with pytest.raises(NotebookError, match=re.escape(expected)):
+        run(notebook)
+
+
 def test_cell_s_own_names_give_sizes(notebook):
     notebook.code[0].source = "seq_len = 2"
     notebook.code[1].source = "x = [1, 2, seq_len]  # (T,)"
@@ -861,6 +993,9 @@ def test_shape_that_computes_with_an_unknown_letter_is_rejected():
         "def f(x):\n    return x  # (T,)\nf([1])\nf([1, 2])",
         "a, b = [1], [2, 3]  # (T,), (S,)",
         "x = 1.5  # ()",
+        "def f(x):\n    'Return x (S,) anew, (T,).'\n    return x\nf([1])",
+        "def f():\n    'Return it, (B, D).'\n    return [[1]]  # (B, H * K)",
+        "def f():\n    'Return if it has the shape (T,).'\n    return 1\nf()",
         "def f(x):\n    if x:\n        y = [x]  # (T,)\n    return y\nf(1)",
     ],
 )

@@ -166,7 +166,7 @@ def labels_are_those_of_the_data(notebook):
             **axes_that_may_be_exchanged(tree, curves),
         }.items():
             yield (
-                f"{notebook.name(cell)}: the label {label!r} is not that of "
+                f"{notebook.name(cell)}: the label {label} is not that of "
                 f"{', '.join(sorted(shown))}, or could be another's as well. "
                 "Let it say the name of the variable, or show the loop's."
             )

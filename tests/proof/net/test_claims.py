@@ -1,0 +1,326 @@
+"""Formulas, tables and calls that lie are rejected; true ones pass."""
+
+import re
+
+import numpy as np
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from tools.net import tex
+from tools.net.calls import check_calls
+from tools.net.formulas import Equation, Letters, check_formulas, compare
+from tools.net.formulas import formulas as formulas_of
+from tools.net.tables import check_tables
+from tools.notebooks import METADATA, Notebook, paths
+
+frameworks = pytest.mark.xdist_group("frameworks")
+NOTATION = """
+| in code | letter in shapes | in formulas | size here |
+|---|---|---|---|
+| `seq_len` | T | $n$ | |
+| `d_model` | D | $d_{model}$, here short $d$ | 2<!--= 2 --> |
+| `query`, `key` | (T, K), (S, K) | $Q$, $K$ | |
+| `table` | (T, D) | $E$ | |
+| `offset` | | $k$ | |
+| `turns(d_model)[i]` | | $\\omega_i = 1 / (i + 1)$ | |
+| `heights(offset, d_model)` | | $S(k)$ | |
+| `turn(offset)` | (2, 2) | $R(k)$ | |
+"""
+
+
+def turns(d_model):
+    return 1 / np.arange(1, d_model // 2 + 1)
+
+
+def heights(offset, d_model):
+    return np.cos(offset * turns(d_model)).sum()
+
+
+def turn(offset):
+    cos, sin = np.cos(offset), np.sin(offset)
+    return np.array([[cos, sin], [-sin, cos]])
+
+
+def cost(seq_len, d_model):
+    return 6 * seq_len * d_model**2 + 4 * seq_len**2 * d_model
+
+
+def weigh(query, key):
+    scores = query @ key.transpose()
+    return np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True), scores
+
+
+def jacobian(p):
+    return np.diag(p) - np.outer(p, p)
+
+
+def causal(seq_len):
+    return np.tril(np.ones((seq_len, seq_len), bool))
+
+
+TABLE = np.arange(60.0).reshape(10, 6)
+VARIABLES = {
+    **{f.__name__: f for f in (turns, heights, turn, cost, weigh, jacobian)},
+    **{"causal": causal, "seq_len": 10, "d_model": 6, "table": TABLE},
+}
+
+
+def chapter(*texts, code=()):
+    """Return a chapter of Markdown, with code of some tags below it."""
+    cells = [new_markdown_cell(text) for text in texts]
+    for tag, source in code:
+        cells.append(new_code_cell(source, metadata={"tags": [tag]}))
+    return Notebook(
+        "small.ipynb", new_notebook(cells=cells, metadata=METADATA)
+    )
+
+
+def computed(formula, words=""):
+    """Return how many sides of a formula are compared, and the messages."""
+    notebook = chapter(NOTATION, f"$${formula}$$\n\n{words}")
+    return check_formulas(notebook, VARIABLES)
+
+
+# Each is true, and not with the second text in the place of the first.
+FORMULAS = [
+    (r"6 n d^2 + 4 n^2 d \tag{7}", "`cost`", "n d^2", "n^2 d"),
+    (r"6 n d^2 + 4 n^2 d \tag{7}", "`cost`", "+", "-"),
+    (
+        r"(\sin a - \sin b)^2 = \sin^2 a + \sin^2 b - 2 \sin a \sin b",
+        "",
+        *"-+",
+    ),
+    (
+        r"\frac{1}{9^{2i/d}} = \exp\left(-2i \cdot \frac{\ln 9}{d}\right)",
+        "",
+        *"29",
+    ),
+    (r"S(k) = \sum_{i=0}^{d/2-1} \cos \omega_i k", "", "i=0", "i=1"),
+    (r"S(k) = \sum_i \cos \omega_i k", "This is `heights`.", r"\cos", r"\sin"),
+    (r"d - 2 S(k) = \sum_i 4 \sin^2 \frac{\omega_i k}{2}", "", "4", "2"),
+    (r"\sqrt{n^2} = n, \qquad \tfrac12 n \cdot 2 = n", "", "12", "13"),
+    (r"R(a)\, R(b) = R(a + b)", "", "a + b", "a - b"),
+    (r"R(-k) = R(k)^{-1} = R(k)^\top", "", "-k", "+k"),
+    (r"R(0) = I", "", "0", "1"),
+    (
+        r"\begin{pmatrix} \cos k & \sin k \\ -\sin k & \cos k \end{pmatrix}"
+        r" = R(k)",
+        *("", r"-\sin", r"\sin"),
+    ),
+    (r"(x + a)^\top W y = x^\top W y + a^\top W y", "", "x +", "x -"),
+    (r"\mathrm{softmax}(Q K^\top)", "This is `weigh`.", "Q K", "2 Q K"),
+    (r"Q K^\top", "This is `weigh`.", "Q", "-Q"),
+    (
+        r"\frac{\partial p_i}{\partial s_j} = p_i (\delta_{ij} - p_j)",
+        *("The Jacobian is `jacobian`.", "- p_j", "+ p_j"),
+    ),
+    (r"J = \mathrm{diag}(p) - p p^\top", "`jacobian`", "-", "+"),
+    (r"M_{ts} = (s \le t)", "This is `causal`.", r"s \le t", r"t \le s"),
+    (r"E_{(k, 2i)} = 6 k + 2 i", "", "2 i", "i"),
+    (
+        r"\begin{cases} i & i \text{ even} \\ i - 1 & i \text{ odd}"
+        r" \end{cases} = i - \tfrac12 + \tfrac12 \cos \pi i",
+        *("", "i - 1", "i + 1"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("formula", "words", "old", "new"), FORMULAS)
+def test_formula_that_lies_is_rejected(formula, words, old, new):
+    sides, messages = computed(formula, words)
+    assert sides > 1 and not messages, messages
+    assert old in formula
+    _, messages = computed(formula.replace(old, new, 1), words)
+    assert messages, formula.replace(old, new, 1)
+    assert messages[0].startswith("small.ipynb, cell 2")
+    assert "Correct the formula" in messages[0]
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        r"\int_0^1 x\, dx = 3",
+        r"f(k) = f(2 k)",
+        r"Y = X E, \qquad b = 3",
+        r"\mathrm{Var}(q) = n",
+        r"w_j = e^{s_j}",
+        r"p_s = p_s^2",
+        r"n \approx n + 1",
+        r"x = (1, 2, \dots)",
+    ],
+)
+def test_formula_that_cannot_be_computed_is_left_out(formula):
+    assert computed(formula) == (0, [])
+
+
+def test_function_that_takes_what_no_letter_is_is_left_out():
+    assert computed("2 n", "It is the heart of `jacobian`.") == (0, [])
+
+
+def test_formula_of_the_summary_is_computed():
+    row = "| equation | function |\n|---|---|\n| $6 n d^2$ | `cost` |"
+    _, (message,) = check_formulas(chapter(NOTATION, row), VARIABLES)
+    assert "small.ipynb, cell 2" in message and "`cost` is" in message
+
+
+OTHER = {"+": "-", "-": "+", r"\sin": r"\cos ", r"\cos": r"\sin "}
+OTHER |= {r"\le": r"\ge ", r"\ln": r"\exp ", r"\exp": r"\ln "}
+
+
+def altered(formula):
+    """Yield a formula with one sign, function or digit changed.
+
+    Not to the left of its first =, where it may only be a name.
+    """
+    name = formula.rpartition("=")[0] and formula.partition("=")[0]
+    for match in re.finditer(r"\\[a-z]+|[-+]|\d", formula.split(r"\tag")[0]):
+        token, (start, end) = match.group(), match.span()
+        new = OTHER.get(token)
+        if token.isdigit():
+            new = "5" if token == "0" else str(int(token) + 1)
+        if new and start >= len(name):
+            yield f"{formula[:start]}{new}{formula[end:]}"
+
+
+@pytest.mark.net
+@frameworks
+@pytest.mark.parametrize("name", [path.stem for path in paths()])
+def test_changed_formula_of_the_book(chapter_run, name):
+    """What is computed is rejected with a change, or no longer computed."""
+    run = chapter_run(name)
+    letters, tried, survived = Letters(run.notebook), 0, []
+
+    def compared(formula, function):
+        return [
+            compare(Equation(sides, letters), function, letters, run.namespace)
+            for sides in tex.equations(formula)
+        ]
+
+    for place, formula, function in formulas_of(run.notebook, run.namespace):
+        before = compared(formula, function)
+        for other in altered(formula) if any(n for n, _ in before) else ():
+            tried += 1
+            after = compared(other, function)
+            if [*map(str, after)] == [*map(str, before)]:
+                survived.append((place, formula, other))
+    assert not survived
+    assert tried or name == "embedding", tried  # it has none of these
+
+
+# Tables
+
+GIVES = "<!--= (lambda mask: {})(%s).tolist() == words -->"
+CONVERTERS = (
+    "| you have | you write |\n|---|---|\n"
+    f"| ones for pads{GIVES % 'np.array([0, 0, 1])'} | `mask == 0` |\n"
+    f"| ones for words{GIVES % 'np.array([1, 1, 0])'} | `mask == 1` |\n"
+)
+SUMMARY = (
+    "| equation | function | PyTorch | Keras |\n|---|---|---|---|\n"
+    "| $(1)$ | `cost` | `torch.sum`, `dim` | `axis=True`; KerasHub `Cost` |\n"
+)
+CODE = [("pytorch", "x.sum(dim=0)"), ("tensorflow", "tf.sum(x, axis=0)")]
+
+
+def messages_of(table):
+    libraries = {"np": np, "torch": np, "tf": np}
+    namespace = VARIABLES | libraries | {"words": [True, True, False]}
+    return check_tables(chapter(table, code=CODE), namespace)
+
+
+@pytest.mark.parametrize("table", [CONVERTERS, SUMMARY, NOTATION])
+def test_true_table_passes(table):
+    assert not messages_of(table)
+
+
+@pytest.mark.parametrize(
+    ("table", "old", "new", "expected"),
+    [
+        (
+            CONVERTERS,
+            "== 1",
+            "== 0",
+            "'ones for words': (lambda mask: mask ==",
+        ),
+        (CONVERTERS, "`mask == 0`", "`mask = 0`", "raises SyntaxError"),
+        (
+            CONVERTERS,
+            GIVES % "np.array([0, 0, 1])",
+            "",
+            "nothing computes mask",
+        ),
+        (SUMMARY, "`cost`", "`costs`", "names costs under function"),
+        (SUMMARY, "`dim`", "`axis`", "names axis under PyTorch"),
+        (SUMMARY, "`axis=True`", "`tf.nosuch`", "names tf.nosuch under Keras"),
+        (SUMMARY, "`torch.sum`", "`tf.sum`", "names tf.sum under PyTorch"),
+    ],
+)
+def test_table_that_lies_is_rejected(table, old, new, expected):
+    assert old in table
+    (message,) = messages_of(table.replace(old, new))
+    assert message.startswith("small.ipynb, cell 1") and expected in message
+    assert "Correct the" in message
+
+
+def test_rows_exchanged_are_rejected():
+    exchanged = CONVERTERS.replace("== 0", "== x").replace("== 1", "== 0")
+    assert len(messages_of(exchanged.replace("== x", "== 1"))) == 2
+
+
+def test_table_of_code_that_nothing_computes_is_rejected():
+    bare = re.sub("<!--.*?-->", "", CONVERTERS)
+    assert len(messages_of(bare)) == 2
+
+
+# Calls
+
+
+@pytest.fixture(scope="module")
+def libraries():
+    """The frameworks, under the names that the book has for them."""
+    import keras
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    return {"keras": keras, "torch": torch, "nn": nn, "F": F}
+
+
+@frameworks
+@pytest.mark.parametrize(
+    "call",
+    [
+        "F.scaled_dot_product_attention(query, key, value, scale=1.0)",
+        "keras.layers.MultiHeadAttention()(query, value, key)",
+        "keras.layers.MultiHeadAttention(4, key_dim=8)",
+        "MultiHeadAttention()(..., attention_mask)",
+        "nn.MultiheadAttention()(..., key_padding_mask=mask)",
+        "Embedding(mask_zero=True)",
+        "nobody(knows=it)",
+        "torch.equal(first, second)",
+    ],
+)
+def test_true_call_passes(libraries, call):
+    assert not check_calls(f"See `{call}`.", libraries)
+
+
+@frameworks
+@pytest.mark.parametrize(
+    ("call", "takes"),
+    [
+        (
+            "F.scaled_dot_product_attention(query, value, key)",
+            "query, key, value",
+        ),
+        ("F.scaled_dot_product_attention(..., mask=m)", "attn_mask"),
+        ("keras.layers.MultiHeadAttention()(query, key, value)", "value, key"),
+        ("keras.layers.MultiHeadAttention(4, key_dims=8)", "key_dim"),
+        ("MultiHeadAttention()(..., attn_mask)", "attention_mask"),
+        ("nn.MultiheadAttention()(query, value, key)", "query, key, value"),
+        ("Embedding(zero_mask=True)", "padding_idx"),
+    ],
+)
+def test_call_that_its_function_refuses_is_rejected(libraries, call, takes):
+    (message,) = check_calls(f"See `{call}`.", libraries)
+    assert message.startswith(f"`{call}`: ") and takes in message
+    assert "Correct the name, or the order." in message
