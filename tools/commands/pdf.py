@@ -81,6 +81,9 @@ JOIN_PAGES = """([pages, rules]) => {
 }"""
 IS_WHOLE = """() => document.fonts.status === "loaded" &&
     Array.from(document.images).every(image => image.complete)"""
+LIST_HEADINGS = """() => Array.from(
+    document.querySelectorAll(".book-contents a"),
+    link => link.hash.slice(1))"""
 SET_NUMBERS = """numbers =>
     document.querySelectorAll(".book-contents a").forEach(
         (entry, place) => entry.dataset.page = numbers[place])"""
@@ -90,19 +93,14 @@ def read(address):
     return Path(unquote(urlsplit(address).path)).read_text("utf-8")
 
 
-def heading_pages(path):
-    """Return the page numbers of a PDF's headings of the first two levels."""
+def heading_pages(path, names):
+    """Return the page numbers of a PDF's headings, by their ids."""
     reader = PdfReader(path)
-    numbers = []
-    for entry in reader.outline:
-        # The headings below one follow it as a list.
-        below = entry if isinstance(entry, list) else [entry]
-        numbers += [
-            reader.get_destination_page_number(heading) + 1
-            for heading in below
-            if not isinstance(heading, list)
-        ]
-    return numbers
+    places = reader.named_destinations
+    return [
+        reader.get_destination_page_number(places[f"/{name}"]) + 1
+        for name in names
+    ]
 
 
 def open_book(browser):
@@ -121,12 +119,11 @@ def open_book(browser):
 
 
 def print_book(page, path):
-    for _ in range(2):
-        page.pdf(
-            path=path, tagged=True, outline=True, prefer_css_page_size=True
-        )
-        contents, *numbers = heading_pages(path)
-        page.evaluate(SET_NUMBERS, numbers)
+    paper = {"path": path, "prefer_css_page_size": True}
+    page.pdf(**paper)
+    numbers = heading_pages(path, page.evaluate(LIST_HEADINGS))
+    page.evaluate(SET_NUMBERS, numbers)
+    page.pdf(tagged=True, outline=True, **paper)
 
 
 def main():
