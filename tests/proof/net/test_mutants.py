@@ -149,13 +149,15 @@ def test_z():
 # Of the explanations, one is needed, one of a mutant that is caught, and one
 # of none at all.
 PROGRAM = """
-import json, os, sys
+import json, os, signal, sys
 from pathlib import Path
 from tools.measure.mutants import __main__ as tool, forks, judge, keep
 from tools.measure.mutants.recording import Recording
 from tools.notebooks import Notebook
 from tools.settings import ROOT
 
+# A shell that started the tests in the background has switched it off.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.update(forks.ENVIRONMENT)
 forks.warm = lambda: None  # the small notebooks need no framework
 folder = Path(sys.argv[1])
@@ -336,7 +338,7 @@ def test_survivors_and_stale_explanations_are_named(judged, folder):
 
 
 def test_an_interrupted_run_goes_on(judged):
-    assert judged.code_of_interrupted == 130
+    assert judged.code_of_interrupted == 130, judged.interrupted
     assert "goes on here" in judged.interrupted
     assert "Traceback" not in judged.interrupted
     assert judged.after.startswith(judged.before)

@@ -7,8 +7,6 @@ beside them lists what nothing notices, and what explained.toml need no longer
 explain is said.
 """
 
-import os
-import signal
 import sys
 import tempfile
 import zlib
@@ -34,21 +32,16 @@ def sample(mutants):
 
 
 def judge_all(chapters):
-    """Judge all mutants of chapters; return mutant -> what catches it.
-
-    Returns None where it is interrupted.
-    """
+    """Judge all mutants of chapters; return mutant -> what catches it."""
     forks.warm()
     total = sum(len(chapter.unknown()) for chapter in chapters)
-    meter = forks.fork(partial(report.meter, chapters, total))
     try:
-        for chapter in chapters:
-            forks.judge_all(chapter)
+        with forks.beside(partial(report.meter, chapters, total)):
+            for chapter in chapters:
+                forks.judge_all(chapter)
     except KeyboardInterrupt:
         print("\nInterrupted; the same command goes on here.", file=sys.stderr)
         sys.exit(130)
-    finally:
-        os.kill(meter, signal.SIGKILL)
     return {
         mutant: known[mutant.id][0]
         for chapter in chapters

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import traceback
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import groupby
 
@@ -78,27 +79,37 @@ def fork(task):
         os._exit(status)
 
 
+@contextmanager
+def beside(task):
+    """Do a task in a fork of this process as long as the block runs."""
+    pid = fork(task)
+    try:
+        yield
+    finally:
+        with suppress(ProcessLookupError):  # Ctrl-C has ended it
+            os.kill(pid, signal.SIGKILL)
+
+
 class Pool:
     """As many forks of this process at a time as there are cores."""
 
-    def __init__(self, failed=lambda mutant, status: None):
-        self.running = {}  # the number of a process -> its mutant
-        self.failed = failed
+    def __init__(self):
+        self.running = {}  # the number of a process -> what to do if it fails
 
-    def start(self, mutant, task):
-        """Do a task for a mutant in a fork, once there is room."""
+    def start(self, task, failed=lambda status: None):
+        """Do a task in a fork, once there is room."""
         while len(self.running) >= WORKERS:
             self.wait()
-        self.running[fork(task)] = mutant
+        self.running[fork(task)] = failed
 
     def wait(self):
         pid, status = os.wait()
-        if os.waitstatus_to_exitcode(status) == -signal.SIGINT:
-            raise KeyboardInterrupt  # which the fork was told first
         if pid in self.running:
-            mutant = self.running.pop(pid)
+            failed = self.running.pop(pid)
+            if os.waitstatus_to_exitcode(status) == -signal.SIGINT:
+                raise KeyboardInterrupt  # which the fork was told first
             if status:
-                self.failed(mutant, status)
+                failed(status)
 
     def finish(self):
         while self.running:
@@ -112,12 +123,13 @@ def judge_all(chapter):
     beginning: a compiled function cannot run there, for one.
     """
     if todo := chapter.unknown():
-        pool = Pool(partial(broken, chapter))
-        pool.start(None, partial(run_chapter, chapter, todo))
+        pool = Pool()
+        running = partial(run_chapter, chapter, todo)
+        pool.start(running, partial(broken, chapter))
         pool.finish()
-        pool = Pool(partial(stopped, chapter))
         for mutant in chapter.unknown():
-            pool.start(mutant, partial(judge_one, chapter, mutant))
+            anew = partial(judge_one, chapter, mutant)
+            pool.start(anew, partial(stopped, chapter, mutant))
         pool.finish()
 
 
@@ -129,7 +141,7 @@ def run_chapter(chapter, mutants):
     for place, cell in enumerate(chapter.notebook.cells):
         if cell.cell_type == "code":
             for mutant in waiting.get(cell.execution_count, ()):
-                pool.start(mutant, partial(go_on, chapter, mutant, run))
+                pool.start(partial(go_on, chapter, mutant, run))
         hold_cell(run, place)
     pool.finish()
     hold_to_tests(run, chapter.tests)
@@ -153,7 +165,7 @@ def judge_one(chapter, mutant, run=None):
     chapter.record(mutant, *verdict)
 
 
-def broken(chapter, _, status):
+def broken(chapter, status):
     """Stop where the chapter itself does not give what is stored."""
     path = chapter.notebook.path
     sys.exit(
