@@ -609,7 +609,6 @@ def test_answers_in_either_framework_are_accepted(book, name, answer):
         lambda *given: np.array([None]),
         lambda *given: 1j,
     ],
-    ids=str,
 )
 def test_whatever_an_answer_does_gets_a_sentence(book, name, answer):
     said = book[f"check_{name}"](answer)

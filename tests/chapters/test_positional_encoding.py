@@ -473,7 +473,6 @@ def test_wrong_answer_is_diagnosed(book, name, says, answer):
         lambda *given: np.array([None]),
         lambda *given: 1j,
     ],
-    ids=str,
 )
 def test_whatever_an_answer_does_gets_a_sentence(book, name, answer):
     said = book[f"check_{name}"](answer)
