@@ -241,7 +241,7 @@ def computed(equation, function, values):
 
 
 def same(a, b):
-    return a.shape == b.shape and np.allclose(a, b, 2e-6, 2e-7)
+    return a.shape == b.shape and np.allclose(a, b, 3e-7, 1e-7)
 
 
 def check_formulas(notebook, namespace):

@@ -1,7 +1,7 @@
 """Tables of a chapter, held to what a run of it leaves.
 
 A row whose code gives something says so in its first cell, in a comment where
-`{}` stands for the code: `| ids<!--= ({} == key_mask).all() --> | ... |`.
+`{}` stands for the code: `| ids<!-- ({} == key_mask).all() --> | ... |`.
 """
 
 import re
@@ -10,7 +10,7 @@ from contextlib import suppress
 from tools.net.prose import CLAIM
 from tools.notebooks import tags
 
-COMMENT = re.compile(r"<!--=\s*(.*?)\s*-->")
+COMMENT = re.compile(r"<!-- (\S.*?) -->")
 COLUMNS = {  # of a Summary table -> the tag of a cell
     "PyTorch": "pytorch",
     "TensorFlow": "tensorflow",
@@ -74,7 +74,7 @@ def false_rows(text, namespace):
                 yield (
                     f"the row {COMMENT.sub('', label)!r}: {wrong}. Correct "
                     "the code, or the comment in the row's first cell that "
-                    "says what it gives: <!--= ({} == key_mask).all() -->."
+                    "says what it gives: <!-- ({} == key_mask).all() -->."
                 )
 
 
@@ -122,10 +122,11 @@ def unknown_names(text, used, namespace):
 def is_known(code, framework, used, namespace):
     """Tell whether code in a column of a framework, or of none, exists."""
     names = set(re.findall(r"[A-Za-z_]\w*", code)) - {"True"}
+    function, _, _ = code.partition("(")  # calls.py has what it takes
     if code.isidentifier() and not framework:
         return code in namespace
     if library := LIBRARIES.get(code.split(".")[0]):
         with suppress(Exception):
-            return library == framework and eval(code, dict(namespace))
+            return library == framework and eval(function, dict(namespace))
         return False
     return names <= used.get(framework, set.union(*used.values()))

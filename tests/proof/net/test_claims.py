@@ -209,7 +209,7 @@ def test_changed_formula_of_the_book(chapter_run, name):
 
 # Tables
 
-GIVES = "<!--= (lambda mask: {})(%s).tolist() == words -->"
+GIVES = "<!-- (lambda mask: {})(%s).tolist() == words -->"
 CONVERTERS = (
     "| you have | you write |\n|---|---|\n"
     f"| ones for pads{GIVES % 'np.array([0, 0, 1])'} | `mask == 0` |\n"

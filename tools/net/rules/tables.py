@@ -29,7 +29,8 @@ def notation_is_the_book_s_and_the_code_s(notebook):
 
 def strangers(names, known):
     for name in names:
-        if re.match(r"\w+", name)[0] not in known:
+        # A size may be there for its letter alone.
+        if re.match(r"\w+", name)[0] not in known | shapes.NAMES.keys():
             yield (
                 f"has {name}, which no code of the chapter has. Correct the "
                 "name."
