@@ -3,16 +3,20 @@
 import inspect
 import re
 from functools import cache
+from itertools import permutations
 
 import numpy as np
 import pytest
 
+from tools.net.calls import ORDER, check_calls, check_orders
 from tools.net.prose import check_prose, claims
-from tools.notebooks import label
+from tools.net.tables import codes, tables
+from tools.notebooks import Notebook, label, paths
 from tools.settings import BOOK
 
 pytestmark = pytest.mark.xdist_group("frameworks")
 PAGES = [BOOK / "notation.md", BOOK / "libraries.md"]
+OTHERS = [BOOK / "symptoms.md", BOOK / "index.md", *paths()]
 NUMBERS = {}
 
 
@@ -130,6 +134,48 @@ def order_right():
 def order_wrong():
     query, key, value = column(1), column(2, 0), column(5, 7)
     return keras_attention(query, key, value)
+
+
+@cache
+def orders():
+    """Return a dict: library or function -> the order that it takes."""
+    import keras
+    import torch
+    from torch.nn import functional as F
+
+    layer = torch.nn.MultiheadAttention(1, 1, bias=False, batch_first=True)
+    for weight in layer.parameters():
+        torch.nn.init.ones_(weight)
+    sdpa, older = F.scaled_dot_product_attention, keras.layers.Attention()
+    functions = {
+        "F.scaled_dot_product_attention": on_tensors(sdpa),
+        "PyTorch": on_tensors(lambda *three: layer(*three)[0]),
+        "Keras": keras_attention,
+        "keras.layers.Attention": lambda *three: older([*three])[0, 0, 0],
+    }
+    return {name: order(function) for name, function in functions.items()}
+
+
+def on_tensors(function):
+    """Return an attention of PyTorch's for arrays, its first number."""
+    import torch
+
+    def first(*arrays):
+        return function(*map(torch.from_numpy, arrays))[0, 0, 0].item()
+
+    return first
+
+
+def order(attention):
+    """Return in which order a function takes query, key and value."""
+    given = {"query": column(1, 3), "key": column(2, 0), "value": column(5, 7)}
+    share = 1 / (1 + np.exp(-2))  # of the first value
+    (right,) = (
+        ", ".join(names)
+        for names in permutations(given)
+        if abs(attention(*map(given.get, names)) - 7 + 2 * share) < 1e-5
+    )
+    return right
 
 
 # The width of a head
@@ -569,6 +615,13 @@ def softmax_of_a_blind_row():
     }
 
 
+def words_of(path):
+    """Return the Markdown of a page or a chapter."""
+    if path.suffix == ".md":
+        return path.read_text("utf-8")
+    return "\n".join(cell.source for cell in Notebook.read(path).markdown)
+
+
 def text():
     return "\n".join(page.read_text("utf-8") for page in PAGES)
 
@@ -621,6 +674,66 @@ def test_a_blind_row_fares_as_the_page_says():
         (fate,) = {kinds.get(float(w), f"`{w}`") for w in np.ravel(weights)}
         row = f"| {call} | {fate} |"
         assert row in text(), f"book/libraries.md should have the row\n{row}"
+
+
+@pytest.mark.parametrize("path", PAGES + OTHERS, ids=label)
+def test_calls_and_orders_of_arguments_are_the_libraries(path):
+    import keras
+    import numpy
+    import tensorflow
+    import torch
+    from torch.nn import functional
+
+    libraries = {"np": numpy, "keras": keras, "tf": tensorflow}
+    libraries |= {"torch": torch, "nn": torch.nn, "F": functional}
+    words = words_of(path)
+    found = [*check_calls(words, libraries), *check_orders(words, orders())]
+    assert not found, "\n".join(f"{label(path)}: {m}" for m in found)
+
+
+def test_orders_of_arguments_are_found_where_they_are_stated():
+    stated = [ORDER.findall(words_of(path)) for path in PAGES + OTHERS]
+    assert sum(map(len, stated)) >= 6
+
+
+def mismatched(text):
+    """Yield a message for each row whose number is computed from other code.
+
+    What its first cell calls must be in the function behind the number.
+    """
+    for row in (row for table in tables(text) for row in table):
+        label, *cells = row.values()
+        for code in codes(label):
+            for _, name in claims(" ".join(cells)):
+                words = {*re.findall(r"\w+", code)} - {"mask"}
+                if strange := words - {*re.findall(r"\w+", source(name))}:
+                    yield (
+                        f"the row `{code}` has the number of {name}, in "
+                        f"which nothing is called {sorted(strange)}. Correct "
+                        "the code, or move it to its own row."
+                    )
+
+
+def source(name):
+    """Return the source of a function here, and of those that it calls."""
+    own = inspect.getsource(globals()[name])
+    called = [n for n in re.findall(r"(\w+)\(", own) if n in globals()]
+    return own + "".join(source(n) for n in called if n != name)
+
+
+def test_numbers_in_tables_are_of_the_code_in_their_row():
+    assert not (found := [*mismatched(text())]), "\n".join(found)
+
+
+def test_row_with_the_number_of_another_is_rejected():
+    for one, other in [
+        ("weight_sdpa", "weight_mha"),
+        ("weight_keras", "weight_mha"),
+        ("torch_parameters", "keras_parameters_key_dim_d_model"),
+    ]:
+        exchanged = text().replace(one, "x").replace(other, one)
+        found = [*mismatched(exchanged.replace("<!--= x ", f"<!--= {other} "))]
+        assert found and "Correct the code" in found[0]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,10 @@ from contextlib import suppress
 
 from tools.net.rules.common import outside_fences
 
+ORDER = re.compile(
+    r"(?:(PyTorch|Keras)'s? (?:order )?is|`([\w.]+)`, in the order) "
+    r"(\*?\w+\*?, \**\w+\**, \w+)"
+)
 HOMES = ("", "nn.", "keras.layers.")  # of names that a text shortens
 
 
@@ -26,6 +30,19 @@ def check_calls(text, namespace):
                     f"{', '.join(taken[0])}. Correct the name, or the order."
                 )
     return messages
+
+
+def check_orders(text, orders):
+    """Return a message for each order of arguments that is another one.
+
+    orders: library or function -> its true order, 'query, value, key'.
+    """
+    return [
+        f"the text has the order {said} for {library or function}, whose "
+        f"order is {right}. Correct it."
+        for library, function, said in ORDER.findall(text)
+        if (right := orders[library or function]) != said.replace("*", "")
+    ]
 
 
 def calls(code):

@@ -7,7 +7,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from tools.net import tex
-from tools.net.calls import check_calls
+from tools.net.calls import check_calls, check_orders
 from tools.net.formulas import Equation, Letters, check_formulas, compare
 from tools.net.formulas import formulas as formulas_of
 from tools.net.tables import check_tables
@@ -324,3 +324,33 @@ def test_call_that_its_function_refuses_is_rejected(libraries, call, takes):
     (message,) = check_calls(f"See `{call}`.", libraries)
     assert message.startswith(f"`{call}`: ") and takes in message
     assert "Correct the name, or the order." in message
+
+
+ORDERS = {
+    "PyTorch": "query, key, value",
+    "Keras": "query, value, key",
+    "keras.layers.Attention": "query, value, key",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Keras' is query, key, value.", "Keras"),
+        ("PyTorch's order is *query*, value, key;", "PyTorch"),
+        (
+            "`keras.layers.Attention`, in the order value, query, key.",
+            "keras.layers.Attention",
+        ),
+    ],
+)
+def test_order_of_arguments_that_is_another_is_rejected(text, name):
+    (message,) = check_orders(text, ORDERS)
+    assert f"for {name}, whose order is {ORDERS[name]}. Correct" in message
+
+
+def test_true_order_of_arguments_passes():
+    text = (
+        "PyTorch's order is query, key, value; Keras' is query, *value*, key."
+    )
+    assert not check_orders(text, ORDERS)
