@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from contextlib import suppress
 from functools import cache
-from itertools import chain, pairwise, permutations, product
+from itertools import chain, count, pairwise, permutations, product
 
 import numpy as np
 import pytest
@@ -169,9 +169,11 @@ def with_text(cell, place, mime, text):
 def other_digits_and_letters(text):
     """Yield a text with one of its digits, or a word's first letter, changed.
 
-    In a long text, as of a drawing, at MAX_PLACES places spread evenly.
+    In a long text, as of a drawing, at MAX_PLACES places spread evenly. A
+    zero is the same number with any exponent.
     """
-    places = [m.start() for m in re.finditer(r"\d|\b[A-Za-z]", text)]
+    fixed = re.sub(r"\b(0\.0*e)[+-]\d+", lambda m: m[1].ljust(len(m[0])), text)
+    places = [m.start() for m in re.finditer(r"\d|\b[A-Za-z]", fixed)]
     for place in places[:: len(places) // MAX_PLACES + 1]:
         char = text[place]
         new = str((int(char) + 1) % 10) if char.isdigit() else char.swapcase()
@@ -459,15 +461,15 @@ def other_numerals(numeral):
 def test_changed_number_in_prose_or_alt_text(chapter_run, name):
     def tried():
         for cell, text, variables in chapter_run(name).claims:
-            for numeral, expression in prose.claims(text):
+            for was, expression in prose.claims(text):
                 claim = f"<!--= {expression} -->"
-                true = untrue(cell, numeral + claim, variables)
-                assert true == []
-                bare = untrue(cell, numeral, variables)
-                yield (cell, numeral), bare, (cell, "computed by nothing")
-                for other in other_numerals(numeral):
+                assert untrue(cell, was + claim, variables) == []
+                if was[-1].isdigit():  # a word may be no claim
+                    bare = untrue(cell, was, variables)
+                    yield (cell, was), bare, (cell, "computed by nothing")
+                for other in others(was):
                     yield (
-                        (cell, numeral, other),
+                        (cell, was, other),
                         untrue(cell, other + claim, variables),
                         (cell, "correct the number or what computes it"),
                     )
@@ -590,14 +592,25 @@ def spoken():
     )
 
 
+def turns_wrong(right, after):
+    """Return an answer that is right so many times, and then one too low."""
+    calls = count()
+
+    def answer(*args, **named):
+        return right(*args, **named) - int(next(calls) >= after)
+
+    return answer
+
+
 def attempt_exercises(variables):
-    """Give each checker of a chapter a right answer and a wrong one."""
+    """Give each checker of a chapter a right answer and wrong ones."""
     for name, check in list(variables.items()):
         if name.startswith("check_"):
             right = variables[f"{name.removeprefix('check_')}_solution"]
             check(right)
-            with suppress(Exception):  # a wrong number, where one is asked for
-                check(lambda *args, right=right: right(*args) - 1)
+            for after in range(3):
+                with suppress(Exception):  # where no number is asked for
+                    check(turns_wrong(right, after))
 
 
 def accepted_shapes(notebook, scopes):
