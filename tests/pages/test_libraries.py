@@ -417,8 +417,36 @@ def bits_of_dense():
     return keras.layers.Dense(1)(array).dtype.size * 8
 
 
+def attend_in_both_types(qkv):
+    """Return the outputs of SDPA and Keras for one head, (T, K) each."""
+    import keras
+    import torch
+    from torch.nn import functional as F
+
+    by_torch = F.scaled_dot_product_attention(*map(torch.from_numpy, qkv))
+    by_keras = keras.ops.dot_product_attention(*qkv[:, None, :, None])
+    return by_torch.numpy(), np.asarray(by_keras)[0, :, 0]
+
+
+@number
+def half_by_torch():
+    qkv = np.full((3, 1, 64), 32, "float16")
+    by_torch, by_keras = attend_in_both_types(qkv)
+    assert np.isnan(by_keras).all()
+    return by_torch[0, 0]
+
+
+@number
+def double_off_by_keras():
+    qkv = np.random.default_rng(0).standard_normal((3, 5, 8))
+    one, other = attend_in_both_types(qkv)
+    assert other.dtype == "float64"
+    return abs(one - other).max()
+
+
 @number
 def transposed_first_numpy():
+    assert np.transpose(np.zeros(3)).shape == (3,)
     return len(np.transpose(np.zeros((2, 3, 4))))
 
 
@@ -426,6 +454,7 @@ def transposed_first_numpy():
 def transposed_first_tf():
     import tensorflow as tf
 
+    assert tf.transpose(tf.zeros(3)).shape == (3,)
     return len(tf.transpose(tf.zeros((2, 3, 4))))
 
 
@@ -434,6 +463,8 @@ def transposed_first_torch():
     import torch
 
     assert torch.zeros(2, 3, 4).mT.shape == (2, 4, 3)
+    with pytest.raises(RuntimeError, match="only supported on matrices"):
+        torch.zeros(3).mT  # noqa: B018
     return len(torch.zeros(2, 3, 4).mT)
 
 
@@ -441,6 +472,8 @@ def transposed_first_torch():
 def transposed_first_matrix():
     import tensorflow as tf
 
+    with pytest.raises(ValueError, match="rank >= 2"):
+        tf.linalg.matrix_transpose(tf.zeros(3))
     return len(tf.linalg.matrix_transpose(tf.zeros((2, 3, 4))))
 
 
@@ -555,17 +588,21 @@ def lookups():
 
     table = np.repeat(np.arange(1.0, 6.0, dtype="float32")[:, None], 3, 1)
     rows, rows_tf = torch.from_numpy(table), tf.constant(table)
-    compiled = tf.function(tf.gather, jit_compile=True)
+    gather_xla = tf.function(tf.gather, jit_compile=True)
     layer = keras.layers.Embedding(5, 3)
     layer.build()
     layer.set_weights([table])
+    layer_xla = tf.function(layer.call, jit_compile=True)
     calls = {
         "`table[ids]`, PyTorch": lambda ids: rows[torch.tensor(ids)],
         "`nn.Embedding`": lambda ids: F.embedding(torch.tensor(ids), rows),
         "`F.one_hot`": lambda ids: F.one_hot(torch.tensor(ids), 5).float(),
         "`tf.gather` on the CPU": lambda ids: tf.gather(rows_tf, ids),
-        "`tf.gather`, compiled by XLA": lambda ids: compiled(rows_tf, ids),
+        "`tf.gather`, compiled by XLA": lambda ids: gather_xla(rows_tf, ids),
         "`keras.layers.Embedding`": lambda ids: layer(tf.constant(ids)),
+        "`keras.layers.Embedding`, compiled by XLA": (
+            lambda ids: layer_xla(tf.constant(ids))
+        ),
         "`tf.one_hot`": lambda ids: tf.one_hot(ids, 5),
     }
     return {
@@ -658,8 +695,13 @@ def test_the_order_of_arguments_is_as_the_page_says():
         for call in theirs
     )
     keras_order = keras_order.replace("value", "**value**")
-    says = f"PyTorch's order is {torch_order}; Keras' is {keras_order}."
+    says = (
+        f"PyTorch's order is {torch_order}; "
+        f"that of Keras' attention layers is {keras_order}."
+    )
     assert says in text(), f"book/libraries.md should say: {says}"
+    function = inspect.signature(keras.ops.dot_product_attention)
+    assert ", ".join(list(function.parameters)[:3]) == torch_order
 
 
 def test_ids_that_do_not_exist_fare_as_the_page_says():
