@@ -8,7 +8,8 @@ from contextlib import suppress
 from tools.net.rules.common import outside_fences
 
 ORDER = re.compile(
-    r"(?:(PyTorch|Keras)'s? (?:order )?is|`([\w.]+)`, in the order) "
+    r"(?:(PyTorch|Keras)'s? (?:order |attention layers )?is"
+    r"|`([\w.]+)`, in the order) "
     r"(\*?\w+\*?, \**\w+\**, \w+)"
 )
 HOMES = ("", "nn.", "keras.layers.")  # of names that a text shortens
