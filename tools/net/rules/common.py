@@ -16,18 +16,20 @@ def rule(function):
     return function
 
 
+@lru_cache(maxsize=4000)
 def outside_fences(text):
     """Return a text without code fences and comments."""
     text = re.sub(r"(?ms)^(`{3,}).*?^\1`*\s*$", "", text)
     return re.sub(r"(?s)<!--.*?-->", "", text)
 
 
-@lru_cache(maxsize=2000)
+@lru_cache(maxsize=4000)
 def outside_code(text):
     """Return a text without fences and comments, a dot for inline code."""
     return re.sub(r"`[^`\n]*`", "·", outside_fences(text))
 
 
+@lru_cache(maxsize=4000)
 def outside_maths(text):
     """Return a text without code and mathematics."""
     text = re.sub(r"(?s)\$\$.*?\$\$", "", outside_code(text))
