@@ -11,6 +11,7 @@ from tools.net.prose import CLAIM
 from tools.notebooks import tags
 
 COMMENT = re.compile(r"<!-- (\S.*?) -->")
+NAME = re.compile(r"[A-Za-z_]\w*(?:=(?!=))?")  # with = if it is a keyword
 COLUMNS = {  # of a Summary table -> the tag of a cell
     "PyTorch": "pytorch",
     "TensorFlow": "tensorflow",
@@ -99,7 +100,8 @@ def names_by_framework(notebook):
     """Map each framework's tag to the names in cells that may be its own."""
     used = {"pytorch": set(), "tensorflow": set()}
     for cell in notebook.code:
-        words = set(re.findall(r"[A-Za-z_]\w*", cell.source))
+        words = set(NAME.findall(cell.source))
+        words |= {word.rstrip("=") for word in words}
         for tag in tags(cell) & used.keys() or used:
             used[tag] |= words
     return used
@@ -121,7 +123,7 @@ def unknown_names(text, used, namespace):
 
 def is_known(code, framework, used, namespace):
     """Tell whether code in a column of a framework, or of none, exists."""
-    names = set(re.findall(r"[A-Za-z_]\w*", code)) - {"True"}
+    names = set(NAME.findall(code)) - {"True"}
     function, _, _ = code.partition("(")  # calls.py has what it takes
     if code.isidentifier() and not framework:
         return code in namespace

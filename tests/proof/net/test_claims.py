@@ -1,5 +1,6 @@
 """Formulas, tables and calls that lie are rejected; true ones pass."""
 
+import copy
 import re
 
 import numpy as np
@@ -180,6 +181,38 @@ def altered(formula):
             new = "5" if token == "0" else str(int(token) + 1)
         if new and start >= len(name):
             yield f"{formula[:start]}{new}{formula[end:]}"
+
+
+def edited(notebook, old, new):
+    """Return a chapter with other words in its only cell that has some."""
+    node = copy.deepcopy(notebook.node)
+    (cell,) = (cell for cell in node.cells if old in cell.source)
+    cell.source = cell.source.replace(old, new)
+    return Notebook(notebook.path, node)
+
+
+@pytest.mark.net
+@frameworks
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("attention", "6 n d^2 + 4 n^2 d", "6 n^2 d + 4 n d^2"),
+        ("multi_head_attention", "8 n d^2 + 4", "8 n d^2 - 4"),
+        ("position_similarity", "R(-k) = R(k)^{-1}", "R(k) = R(k)^{-1}"),
+        ("masks", "(s \\le t) \\tag", "(t \\le s) \\tag"),
+        ("masks", "| `attention_mask=both`", "| `attention_mask=~both`"),
+        ("masks", "`mask=both[:, None]`", "`mask=both[:, :, None]`"),
+        ("masks", "key_mask[:, None, :]` |", "key_mask[:, :, None]` |"),
+        ("masks", "| `is_causal=True`", "| `causal=True`"),
+        ("attention", "`keras.layers.Dense` |", "`keras.layers.Dens` |"),
+    ],
+)
+def test_slip_in_a_chapter_of_the_book(chapter_run, name, old, new):
+    run = chapter_run(name)
+    slipped = edited(run.notebook, old, new)
+    _, messages = check_formulas(slipped, run.namespace)
+    messages += check_tables(slipped, run.namespace)
+    assert messages and f"book/{name}.ipynb, cell" in messages[0]
 
 
 @pytest.mark.net
