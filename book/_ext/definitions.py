@@ -4,8 +4,12 @@ A term stands in bold where it is explained. Bold text that ends like a
 sentence, such as "Note.", is no term.
 """
 
+import pickle
+from pathlib import Path
+
 from docutils import nodes
 from sphinx import addnodes
+from sphinx.application import ENV_PICKLE_FILENAME
 from sphinx.transforms import SphinxTransform
 
 
@@ -28,6 +32,18 @@ class IndexDefinitions(SphinxTransform):
                 paragraph.insert(0, addnodes.index(entries=[entry]))
 
 
+def keep_index(app, exception):
+    """Store the environment once more, now that the search index is in it.
+
+    Sphinx stores it before it writes pages. A build of one changed page would
+    forget the definitions of all others.
+    """
+    if not exception:
+        path = Path(app.doctreedir) / ENV_PICKLE_FILENAME
+        path.write_bytes(pickle.dumps(app.env, pickle.HIGHEST_PROTOCOL))
+
+
 def setup(app):
     app.add_transform(IndexDefinitions)
+    app.connect("build-finished", keep_index)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
