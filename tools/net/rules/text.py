@@ -15,7 +15,7 @@ from tools.net.rules.common import (
 from tools.notebooks import Notebook
 from tools.settings import BOOK, colab_link, slug
 
-MAX_QUESTION_WORDS = 80
+MAX_QUESTION_WORDS = 110
 MAX_READING = 5
 BIBLIOGRAPHY = BOOK / "bibliography.md"
 SECTIONS = [
