@@ -116,12 +116,13 @@ def main_road_needs_no_side_road(notebook):
         if cell.cell_type == "code":
             made[part] |= set(names_made(parsed(text)))
             if part != "side":
-                used += [(cell, name) for name in names_read(parsed(text))]
+                where = notebook.name(cell)
+                used += [(where, name) for name in names_read(parsed(text))]
     only_there = made["side"] - made["main"] - made["exercises"]
-    for cell, name in dict.fromkeys(used):
+    for where, name in dict.fromkeys(used):
         if name in only_there:
             yield (
-                f"{notebook.name(cell)}: uses {name!r}, which a side road "
+                f"{where}: uses {name!r}, which a side road "
                 "defines, and a first reading skips. Move its definition to "
                 "the main road, or what uses it to the side road."
             )
