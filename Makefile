@@ -8,8 +8,9 @@ REQUIREMENTS = requirements.txt
 PORT = 8000
 ROUNDS = 1
 export PYTHON INSTALL REQUIREMENTS
-# An activated environment must not leak into this one.
-unexport PYTHONHOME PYTHONPATH
+# An activated environment must not leak into this one, and without its cache
+# of compiled files every process compiles all tests anew.
+unexport PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE
 
 PAGES := $(shell find book -name '*.md' -o -name '*.ipynb')
 PARTS := _config.yml _toc.yml \

@@ -29,15 +29,28 @@ def pytest_itemcollected(item):
         item.add_marker(pytest.mark.xdist_group(str(item.path)))
 
 
-def pytest_collection_modifyitems(config, items):
-    """Leave out the tests of other chapters, where one is asked for."""
-    if not (wanted := config.getoption("only")):
-        return
+def pytest_configure(config):
     stems = {path.stem for path in paths()}
-    if (stem := Path(wanted).stem) not in stems:
+    wanted = config.getoption("only")
+    if wanted and Path(wanted).stem not in stems:
         raise pytest.UsageError(
             f"{wanted} is no chapter; there are {', '.join(sorted(stems))}."
         )
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Leave the files of other chapters unread, where one is asked for."""
+    if wanted := config.getoption("only"):
+        others = {path.stem for path in paths()} - {Path(wanted).stem}
+        if collection_path.stem.removeprefix("test_") in others:
+            return True
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out what other files ask of other chapters."""
+    if not (wanted := config.getoption("only")):
+        return
+    stem, stems = Path(wanted).stem, {path.stem for path in paths()}
     others = {item for item in items if chapter_of(item, stems) - {stem}}
     config.hook.pytest_deselected(items=others)
     items[:] = [item for item in items if item not in others]

@@ -283,6 +283,12 @@ class Rewriter(ast.NodeTransformer):
 
     visit_Assign = visit_AnnAssign = visit_Expr = visit_statement
 
+    def generic_visit(self, node):
+        # No statement stands in an expression.
+        return (
+            node if isinstance(node, ast.expr) else super().generic_visit(node)
+        )
+
     def visit_Return(self, node):
         line, result = node.end_lineno, self.result
         if result and (comment := self.waiting.get(line)):
@@ -304,7 +310,8 @@ class Rewriter(ast.NodeTransformer):
         if comment is None:
             return node
         target = ast.parse(ast.unparse(node.target), mode="eval").body
-        return [node, ast.Expr(self.wrapped(target, comment, line))]
+        checked = ast.Expr(self.wrapped(target, comment, line))
+        return [node, ast.copy_location(checked, node)]
 
     def opened(self, names, described):
         variables = {*(names & NAMES.keys()), *described}
@@ -379,4 +386,4 @@ def rewrite(source, cell="the cell"):
             "the statement that it describes."
         )
     tree.body.insert(0, opened)
-    return ast.fix_missing_locations(tree)
+    return tree

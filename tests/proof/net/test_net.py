@@ -63,7 +63,7 @@ def figure(png=PNG):
 
 CELLS = [  # texts as they are
     "# Small\n\nWhat is missing?\n\n[Open in Colab](COLAB)",
-    "## What you will be able to do\n\nRead.",
+    "## What you will be able to do\n\nRead it.",
     "## Notation\n\nSee the [setup](#setup).\n\n"
     "| in code | letter in shapes | in formulas | size here |\n"
     "|---|---|---|---|\n"
@@ -86,7 +86,7 @@ CELLS = [  # texts as they are
     code("assert twice(x) == twice_tf(x)\nround(math.pi, 4)", value("3.1416")),
     "## Wrong on purpose\n\nA picture.",
     code("x", value("[1, 2, 3]"), figure(), **ALT),
-    "## Summary\n\nDone.\n\n| equation | function | PyTorch |\n"
+    "## Summary\n\nIt is done.\n\n| equation | function | PyTorch |\n"
     "|---|---|---|\n| $(1)$ | `twice` | `math.pi` |",
     "## Exercises\n\n### Exercise 1: more (easy, 5 minutes)\n\n"
     "<details><summary>Hint</summary>Read.</details>",
@@ -479,6 +479,28 @@ def empty_word(notebook):
     put(notebook, "You simply add.")
 
 
+@fault("small.ipynb", "takes 48 minutes", "### Side road: ...")
+def main_road_too_long(notebook):
+    put(notebook, 5500 * "word ")
+
+
+@fault("small.ipynb [3]", "uses 'aside', which a side road defines")
+def main_road_uses_a_side_road(notebook):
+    """Of two sections one is skipped, and so is what is within it."""
+    road = "## Side road: more\n\nOne sentence.\n\n### Within\n\nMore."
+    cells = [new_markdown_cell(road), new_code_cell("aside = 1")]
+    cells.append(new_markdown_cell("## Main again\n\nOn we go."))
+    place = notebook.cells.index(notebook.code[1])
+    notebook.code[1].source += "\naside"
+    notebook.cells[place:place] = cells
+    del notebook.code  # which is kept
+
+
+@fault("cell 2", "'broken numbers' stops a reader; say: fractions")
+def words_not_plain(notebook):
+    put(notebook, "These are broken numbers.")
+
+
 @fault("small.ipynb", "lacks the sections ['Summary']")
 def section_missing(notebook):
     for cell in notebook.markdown:
@@ -495,9 +517,9 @@ def sections_in_another_order(notebook):
         )
 
 
-@fault("cell 1", "at most 80")
+@fault("cell 1", "at most 110")
 def question_too_long(notebook):
-    notebook.markdown[0].source += "\n" + 81 * "word "
+    notebook.markdown[0].source += "\n" + 111 * "word "
 
 
 @fault("small.ipynb", "not one title")

@@ -8,7 +8,7 @@ from itertools import pairwise
 from statistics import median, quantiles
 
 from tools.net import shapes
-from tools.net.rules.common import folded, parsed, rule, trees
+from tools.net.rules.common import folded, parsed, rule, trees, walk
 from tools.notebooks import tags
 
 MAX_CELL_LINES = 25
@@ -125,8 +125,8 @@ def twin_faults(cell, twin):
 @rule
 def frameworks_are_proved_equal(notebook):
     for cell, tree in trees(notebook):
-        names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
-        asserts = any(isinstance(n, ast.Assert) for n in ast.walk(tree))
+        names = {n.id for n in walk(tree) if isinstance(n, ast.Name)}
+        asserts = any(isinstance(n, ast.Assert) for n in walk(tree))
         twins = any(name.endswith(("_tf", "TF")) for name in names)
         if asserts and twins and not tags(cell):
             return
@@ -185,7 +185,7 @@ def functions_have_docstrings(notebook):
 def functions_read_no_globals(notebook):
     known = set(dir(builtins))
     for _, tree in trees(notebook):
-        for node in ast.walk(tree):
+        for node in walk(tree):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 known |= {
                     (a.asname or a.name).split(".")[0] for a in node.names
@@ -196,6 +196,8 @@ def functions_read_no_globals(notebook):
             if isinstance(node, (ast.FunctionDef, ast.ClassDef))
         }
     for cell, _ in trees(notebook):
+        if "def " not in cell.source:
+            continue  # symtable is slow
         table = symtable.symtable(cell.source, "cell", "exec")
         for scope in scopes(table):
             names = {n for n in scope.get_globals() if not n.isupper()}
@@ -267,7 +269,7 @@ def shapes_said(source):
     except SyntaxError:
         return {}  # reported by cells_are_python
     found = {}
-    for node in ast.walk(tree):
+    for node in walk(tree):
         line = getattr(node, "end_lineno", None)
         if isinstance(node, VALUED) and line in said:
             targets = getattr(node, "targets", None)
@@ -292,7 +294,7 @@ def subsequence(short, long):
 def reshaping_lines_say_their_shape(notebook):
     for cell, tree in trees(notebook):
         lines = shapes.comments(cell.source)
-        for node in ast.walk(tree):
+        for node in walk(tree):
             if (
                 not isinstance(node, (ast.Assign, ast.Return))
                 or not node.value
@@ -300,7 +302,7 @@ def reshaping_lines_say_their_shape(notebook):
                 continue
             calls = {
                 sub.attr
-                for sub in ast.walk(node.value)
+                for sub in walk(node.value)
                 if isinstance(sub, ast.Attribute)
             }
             if calls & RESHAPING and node.end_lineno not in lines:

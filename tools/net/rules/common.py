@@ -63,6 +63,12 @@ def parsed(source):
     return ast.parse(source)
 
 
+@lru_cache(maxsize=4000)
+def walk(tree):
+    """Return a tree's nodes, for a tree that nobody changes."""
+    return tuple(ast.walk(tree))
+
+
 def trees(notebook):
     """Yield (cell, syntax tree) for each code cell that can be parsed."""
     for cell in notebook.code:

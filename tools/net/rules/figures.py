@@ -4,7 +4,7 @@ import ast
 import re
 
 from tools.net import prose
-from tools.net.rules.common import outside_maths, rule, trees
+from tools.net.rules.common import outside_maths, rule, trees, walk
 from tools.net.words import COLOURS
 from tools.notebooks import alt_text, remedy
 
@@ -67,7 +67,7 @@ def alt_texts_say_what_the_figure_says(notebook):
 
 def calls(tree, *names):
     """Yield the calls of methods with one of these names."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if node.func.attr in names:
                 yield node
@@ -83,7 +83,7 @@ def labels(tree):
         for call in calls(tree, "set_xlabel", "set_ylabel", "set_label")
     ] + [
         word.value
-        for call in ast.walk(tree)
+        for call in walk(tree)
         if isinstance(call, ast.Call)
         for word in call.keywords
         if word.arg in ("label", "xlabel", "ylabel")
@@ -183,7 +183,7 @@ def labels_are_those_of_the_data(notebook):
 
 def curves_that_may_be_exchanged(tree, curves):
     """Map the labels that name nothing of their curve to its variables."""
-    loops = [node for node in ast.walk(tree) if isinstance(node, ast.For)]
+    loops = [node for node in walk(tree) if isinstance(node, ast.For)]
     drawn = [
         (curve, word.value)
         for curve in curves
@@ -192,7 +192,7 @@ def curves_that_may_be_exchanged(tree, curves):
     ]
     found = {}
     for curve, label in drawn:
-        around = [loop for loop in loops if curve in ast.walk(loop)]
+        around = [loop for loop in loops if curve in walk(loop)]
         shown = names(*curve.args, *(loop.target for loop in around))
         alone = len(drawn) == 1 and not around
         if not (alone or names(label) & shown or named(shown, label)):
@@ -219,13 +219,13 @@ def axes_that_may_be_exchanged(tree, curves):
 
 def names(*nodes):
     """Return the variables in syntax trees."""
-    inside = (node for tree in nodes for node in ast.walk(tree))
+    inside = (node for tree in nodes for node in walk(tree))
     return {node.id for node in inside if isinstance(node, ast.Name)}
 
 
 def words(label):
     """Return the words of a label, in the singular."""
-    texts = [n.value for n in ast.walk(label) if isinstance(n, ast.Constant)]
+    texts = [n.value for n in walk(label) if isinstance(n, ast.Constant)]
     found = re.findall("[a-z]+", " ".join(map(str, texts)).lower())
     return {word.removesuffix("s") for word in found}
 

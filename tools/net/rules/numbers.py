@@ -5,7 +5,13 @@ import re
 from itertools import chain, pairwise, takewhile
 
 from tools.net import prose
-from tools.net.rules.common import outside_fences, outside_maths, rule, trees
+from tools.net.rules.common import (
+    outside_fences,
+    outside_maths,
+    rule,
+    trees,
+    walk,
+)
 from tools.net.words import NUMBERS
 from tools.notebooks import alt_text
 
@@ -46,7 +52,7 @@ def units_are_computed(notebook):
     for cell, tree in trees(notebook):
         if not PRINTED.search(cell.source):
             continue
-        joined = [n for n in ast.walk(tree) if isinstance(n, ast.JoinedStr)]
+        joined = [n for n in walk(tree) if isinstance(n, ast.JoinedStr)]
         for pair in chain.from_iterable(pairwise(n.values) for n in joined):
             match pair:
                 case (ast.FormattedValue(number), ast.Constant(words)):

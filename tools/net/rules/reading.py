@@ -6,9 +6,10 @@ import re
 from tools.net.rules.common import (
     folded,
     outside_maths,
-    parsed,
     prose_lines,
     rule,
+    trees,
+    walk,
 )
 from tools.notebooks import tags
 
@@ -110,27 +111,28 @@ def first_reading_is_short(notebook):
 
 @rule
 def main_road_needs_no_side_road(notebook):
+    part_of = {id(cell): part for part, cell, _ in sections(notebook)}
     made = {"main": set(), "side": set(), "exercises": set()}
     used = []
-    for part, cell, text in sections(notebook):
-        if cell.cell_type == "code":
-            made[part] |= set(names_made(parsed(text)))
-            if part != "side":
-                where = notebook.name(cell)
-                used += [(where, name) for name in names_read(parsed(text))]
+    for cell, tree in trees(notebook):
+        part = part_of[id(cell)]
+        made[part] |= set(names_made(tree))
+        if part != "side":
+            where = notebook.name(cell)
+            used += [(where, name) for name in names_read(tree)]
     only_there = made["side"] - made["main"] - made["exercises"]
     for where, name in dict.fromkeys(used):
         if name in only_there:
             yield (
-                f"{where}: uses {name!r}, which a side road "
-                "defines, and a first reading skips. Move its definition to "
-                "the main road, or what uses it to the side road."
+                f"{where}: uses {name!r}, which a side road defines, and a "
+                "first reading skips. Move its definition to the main road, "
+                "or what uses it to the side road."
             )
 
 
 def names_made(tree):
     """Yield each name that code defines, imports, assigns or takes."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.FunctionDef() | ast.ClassDef():
                 yield node.name
@@ -144,7 +146,7 @@ def names_made(tree):
 
 def names_read(tree):
     """Yield each name that code reads."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             yield node.id
 

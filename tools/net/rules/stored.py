@@ -116,7 +116,7 @@ def metadata_is_what_belongs_there(notebook):
 @rule
 def file_is_as_written(notebook):
     if notebook.path.exists():
-        text = nbformat.writes(notebook.node) + "\n"
+        text = nbformat.v4.writes(notebook.node) + "\n"
         if notebook.path.read_text(encoding="utf-8") != text:
             yield (
                 f"{notebook.path.name}: another program laid the file out "
