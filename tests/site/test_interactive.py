@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tools.chromium import load_pictures, wait_for_layout
+from tools.chromium import load_pictures, unfold, wait_for_layout
 from tools.notebooks import Notebook
 from tools.settings import BOOK
 
@@ -192,7 +192,8 @@ class Figure:
     """A picture on a page, driven as a reader does."""
 
     def __init__(self, page, name):
-        self.page, self.root = page, page.locator(f"#{name}-figure")
+        self.name, self.page = name, page
+        self.root = page.locator(f"#{name}-figure")
         self.said = self.root.locator("[data-part=words]")
 
     def come_near(self):
@@ -301,18 +302,45 @@ def cut_off(page):
         page.context.set_offline(False)
 
 
-@pytest.mark.parametrize("name", CHAPTERS)
-@pytest.mark.parametrize("way", [by_mouse, by_keyboard])
-def test_shows_the_numbers_of_the_chapter(visit, chapter, name, way):
-    page = visit(f"book/{CHAPTERS[name]}")
-    figure, book = Figure(page, name), chapter(CHAPTERS[name])
-    load_pictures(page)
-    with cut_off(page):
-        figure.assert_shows(*SHOWS[name](book, **STATES[name][0]))
-        for state in STATES[name][1:]:
+def drive(figure, book, states, way):
+    """Put a picture into states, one after the other, and ask what it shows."""
+    with cut_off(figure.page):
+        for state in states:
             for control, value in state.items():
                 figure.put(control, value, way)
-            figure.assert_shows(*SHOWS[name](book, **state))
+            figure.assert_shows(*SHOWS[figure.name](book, **state))
+
+
+def outside(page, name):
+    """Return a picture as it is in Colab: its output on an empty page."""
+    notebook = Notebook.read(BOOK / f"{CHAPTERS[name]}.ipynb")
+    (html,) = [
+        output["data"]["text/html"]
+        for cell in notebook.code
+        for output in cell.outputs
+        if f'id="{name}-figure"' in output.get("data", {}).get("text/html", "")
+    ]
+    page.set_content(html)
+    return Figure(page, name)
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+@pytest.mark.parametrize("way", [by_mouse, by_keyboard])
+def test_shows_the_numbers_of_the_chapter(empty_page, chapter, name, way):
+    figure = outside(empty_page, name)
+    drive(figure, chapter(CHAPTERS[name]), STATES[name], way)
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_works_on_the_site(visit, chapter, name):
+    # A long page answers slowly: some states are enough beside the above.
+    page, book = visit(f"book/{CHAPTERS[name]}"), chapter(CHAPTERS[name])
+    unfold(page, True)
+    load_pictures(page)
+    figure, states = Figure(page, name), STATES[name]
+    figure.assert_shows(*SHOWS[name](book, **states[0]))
+    drive(figure, book, states[1:2], by_mouse)
+    drive(figure, book, states[2:3], by_keyboard)
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
@@ -325,23 +353,6 @@ def test_stands_without_scripts(visit_without_scripts, chapter, name):
     figure.assert_shows(
         *SHOWS[name](chapter(CHAPTERS[name]), **STATES[name][0])
     )
-
-
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_works_outside_the_site(empty_page, chapter, name):
-    notebook = Notebook.read(BOOK / f"{CHAPTERS[name]}.ipynb")
-    (html,) = [
-        output["data"]["text/html"]
-        for cell in notebook.code
-        for output in cell.outputs
-        if f'id="{name}-figure"' in output.get("data", {}).get("text/html", "")
-    ]
-    figure, state = Figure(empty_page, name), STATES[name][2]
-    with cut_off(empty_page):
-        empty_page.set_content(html)
-        for control, value in state.items():
-            figure.put(control, value, by_keyboard)
-        figure.assert_shows(*SHOWS[name](chapter(CHAPTERS[name]), **state))
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
@@ -368,9 +379,8 @@ BAD = {
 }
 
 
-def test_bad_sentence_is_explained(visit, chapter):
-    page = visit("book/attention")
-    figure = Figure(page, "attention")
+def test_bad_sentence_is_explained(empty_page, chapter):
+    figure = outside(empty_page, "attention")
     box, before = figure.inputs("sentence"), figure.parts()
     shown = attention(chapter("attention"), **STATES["attention"][0])
     for sentence, says in BAD.items():
@@ -384,8 +394,8 @@ def test_bad_sentence_is_explained(visit, chapter):
         assert figure.parts() == before
 
 
-def test_speaks_once_when_the_hand_rests(visit):
-    figure = Figure(visit("book/position_similarity"), "clocks")
+def test_speaks_once_when_the_hand_rests(empty_page):
+    figure = outside(empty_page, "clocks")
     spoken = figure.said.evaluate(
         """async (said) => {
         const box = document.querySelector("#clocks-figure [name=offset]");
