@@ -303,7 +303,7 @@ def cut_off(page):
 
 
 def drive(figure, book, states, way):
-    """Put a picture into states, one after the other, and ask what it shows."""
+    """Put a picture into states in turn, and ask what it shows."""
     with cut_off(figure.page):
         for state in states:
             for control, value in state.items():
@@ -328,7 +328,9 @@ def outside(page, name):
 @pytest.mark.parametrize("way", [by_mouse, by_keyboard])
 def test_shows_the_numbers_of_the_chapter(empty_page, chapter, name, way):
     figure = outside(empty_page, name)
-    drive(figure, chapter(CHAPTERS[name]), STATES[name], way)
+    # The keys need not go everywhere, once they have moved each control.
+    states = STATES[name][: 7 if way is by_keyboard else None]
+    drive(figure, chapter(CHAPTERS[name]), states, way)
 
 
 @pytest.mark.parametrize("name", CHAPTERS)

@@ -35,7 +35,7 @@ def test_each_pair_of_cells_is_a_set_of_tabs(look, chapter):
 
 def test_choice_holds_on_every_page_and_is_kept(visit, site):
     page = visit(CHAPTER)
-    page.locator(".sd-tab-label:text-is('TensorFlow')").last.click()
+    page.locator(".sd-tab-label:text-is('TensorFlow'):visible").last.click()
     assert_all_show(page, "TensorFlow")
     load(page)
     assert_all_show(page, "TensorFlow")
