@@ -1,11 +1,40 @@
 // Loaded by the search page alone, after Sphinx's own script.
 
 // After the definition of a term comes the page of that name, then a section.
+// Whoever types several words has a symptom.
 const query = (new URLSearchParams(location.search).get("q") ?? "").trim();
-Scorer.score = ([, title, anchor, , score]) => {
+Scorer.score = ([name, title, anchor, , score]) => {
   const [page, section] = title.toLowerCase().split(" > ");
   if (section === query.toLowerCase()) return 98;
-  return page === query.toLowerCase() && !anchor ? 99 : score;
+  if (page === query.toLowerCase() && !anchor) return 99;
+  const isSymptom = name.endsWith("/symptoms") && / \S+ /.test(query);
+  return isSymptom ? score + 50 : score;
+};
+
+// A page that was found by its words leads to the shortest section that holds
+// most of them, and the extract is taken from there.
+const bestSection = (page, words) => {
+  const places = [...page.querySelectorAll("article section[id]")].map((section) => {
+    const text = section.textContent.toLowerCase();
+    return [[...words].filter((word) => text.includes(word)).length, text.length, section];
+  });
+  places.sort(([found, length], [others, longer]) => others - found || length - longer);
+  return places[0]?.[2];
+};
+const summarize = Search.makeSearchSummary;
+Search.makeSearchSummary = (text, words, anchor) => {
+  if (anchor) return summarize(text, words, anchor);
+  const page = new DOMParser().parseFromString(text, "text/html");
+  const heading = bestSection(page, words)?.querySelector("h1, h2, h3");
+  if (!heading || heading.localName === "h1") return summarize(text, words, "");
+  const id = `#${heading.parentElement.id}`;
+  const summary = summarize(text, words, id) ?? document.createElement("p");
+  queueMicrotask(() => {  // when it is in its place
+    const link = summary.parentElement.querySelector("a");
+    link.href += id;
+    link.append(` > ${heading.textContent.replace(/#$/, "")}`);
+  });
+  return summary;
 };
 
 // A page that was opened as a file cannot read the others for extracts.
