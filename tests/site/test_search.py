@@ -92,6 +92,28 @@ def test_search_puts_the_chapter_of_that_name_first(search):
         assert search(title.lower())[0][1] == title
 
 
+@pytest.mark.parametrize("words", ["loss is nan", "heads all alike"])
+def test_search_puts_symptoms_first_for_a_symptom(visit, words):
+    page = visit("search", f"?q={words.replace(' ', '+')}")
+    first = page.locator("#search-results li a").first
+    assert first.get_attribute("href").startswith("book/symptoms.html")
+
+
+def test_a_page_found_by_its_words_leads_to_the_section(visit, site):
+    page = visit("search", "?q=padding+changes+output")
+    link = page.locator("#search-results li a").first
+    page.wait_for_function(
+        "link => link.textContent.includes(' > ')", arg=link.element_handle()
+    )
+    extract = page.locator("#search-results li p.context").first
+    assert "padding" in extract.text_content().lower()
+    title = link.text_content().partition(" > ")[2]
+    link.click()
+    page.wait_for_url(f"{site}book/symptoms.html*#*")
+    heading = page.locator(":target > :is(h2, h3)")
+    assert heading.text_content().startswith(title)
+
+
 def test_a_result_has_an_extract_and_leads_to_its_place(visit, site):
     term = "teacher forcing"
     page = visit("search", f"?q={term.replace(' ', '+')}")
