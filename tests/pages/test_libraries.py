@@ -1,4 +1,4 @@
-"""Compute every number that notation.md and libraries.md state."""
+"""Compute every number that notation, libraries and symptoms state."""
 
 import inspect
 import re
@@ -15,8 +15,8 @@ from tools.notebooks import Notebook, label, paths
 from tools.settings import BOOK
 
 pytestmark = pytest.mark.xdist_group("frameworks")
-PAGES = [BOOK / "notation.md", BOOK / "libraries.md"]
-OTHERS = [BOOK / "symptoms.md", BOOK / "index.md", *paths()]
+PAGES = [BOOK / f"{name}.md" for name in ("notation", "libraries", "symptoms")]
+OTHERS = [BOOK / "topics.md", BOOK / "index.md", *paths()]
 NUMBERS = {}
 
 
@@ -621,6 +621,27 @@ def lookups_that_raise():
     return sum(
         fate.startswith("`") for fates in lookups().values() for fate in fates
     )
+
+
+# Positions in half precision
+
+
+def first_equal(kind):
+    """Return the first whole number that its follower equals in a type."""
+    import torch
+
+    numbers = torch.arange(5000.0).to(getattr(torch, kind))
+    return (numbers[1:] == numbers[:-1]).int().argmax()
+
+
+@number
+def positions_equal_in_bfloat16():
+    return first_equal("bfloat16")
+
+
+@number
+def positions_equal_in_float16():
+    return first_equal("float16")
 
 
 # A row with nothing to attend to

@@ -33,7 +33,7 @@ from tools.net.rules.book import (
     one_name_one_body,
     shapes_said_once,
 )
-from tools.net.rules.pages import checks_elsewhere
+from tools.net.rules.pages import PROSE, checks_elsewhere, unknown_names
 from tools.net.run import run
 from tools.net.words import HUES, is_called
 from tools.notebooks import FOLDED, METADATA, Notebook, NotebookError
@@ -854,6 +854,43 @@ def test_notebook_missing_from_the_contents_is_rejected(notebook):
 # The pages
 
 
+def page_of(tmp_path, words):
+    """Return a page with a section of these words."""
+    place = tmp_path / "small.md"
+    place.write_text(f"# Small\n\nA page.\n\n## More\n\n{words}\n")
+    return Notebook.page(place)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("Ten checks.", "says 'Ten checks'"),
+        ("Two rules:\n\n- a\n- b\n- c", "announces Two, and 3 follow"),
+        ("See [More](#small).", "'More' is the heading of small.md#more"),
+        ("Vaswani et al. 2018 say so.", "cites 'Vaswani et al. 2018'"),
+        ("You simply add.", "without 'simply'"),
+        ("**Add**, **add** and **Add**.", "'Add' is bold a second time"),
+    ],
+)
+def test_fault_on_a_page_is_rejected(tmp_path, words, expected):
+    page = page_of(tmp_path, words)
+    (message,) = (message for rule in PROSE for message in rule(page))
+    assert "small.md, section 2 ('## More')" in message and expected in message
+
+
+def test_page_that_follows_the_rules_passes(tmp_path):
+    page = page_of(tmp_path, "### Three ways\n\n- a\n- b\n- c")
+    assert not [message for rule in PROSE for message in rule(page)]
+
+
+def test_name_on_a_page_that_no_code_has_is_rejected(notebook, tmp_path):
+    table = NOTATION.replace("| `x`", "| `d_model`, `wide`")
+    page = page_of(tmp_path, table)
+    (message,) = unknown_names(page, [notebook])
+    assert "section 2" in message and "has wide, which no code" in message
+
+
+NOTATION = "| in code | in formulas |\n|---|---|\n| `x` | $x$ |"
 SYMPTOMS = """# Symptoms
 
 ## The loss is NaN

@@ -90,8 +90,8 @@ def counts_in_words_are_computed(notebook):
             have = sorted(n for n, what in known if what == noun)
             if number > 2 and number not in have:
                 yield (
-                    f"{notebook.name(cell)}: says {match.group()!r}; this "
-                    f"chapter counts {have or 'no'} {noun}. Correct the "
+                    f"{notebook.name(cell)}: says {match.group()!r}; what "
+                    f"stands here counts {have or 'no'} {noun}. Correct the "
                     f"number, or compute it: {match[1]}<!--= len(...) -->."
                 )
 
@@ -114,7 +114,7 @@ def counted(notebook):
     for title, parts, body in sections(notebook):
         if parts:
             known |= {(len(parts), match[2]) for match in counts(title)}
-        for paragraph, items in LISTED.findall(body):
+        for paragraph, items in LISTED.findall(f"{title}{body}"):
             known |= {
                 (count(items), match[2])
                 for match in counts(paragraph)

@@ -2,8 +2,36 @@
 
 import re
 
+from tools.net import shapes
+from tools.net.rules import citations, links, numbers, text
 from tools.net.rules.common import LINK, outside_fences
 from tools.net.rules.text import anchor
+from tools.net.tables import codes, rows_with
+
+# The rules of chapters that hold for every page.
+PROSE = [
+    citations.citations_are_those_of_the_bibliography,
+    links.links_lead_where_they_say,
+    numbers.counts_in_words_are_computed,
+    numbers.lists_are_as_long_as_announced,
+    text.no_empty_words,
+    text.terms_are_bold_once,
+]
+
+
+def unknown_names(page, notebooks):
+    """Yield a message for each name of the book that no chapter's code has."""
+    cells = (cell for notebook in notebooks for cell in notebook.code)
+    known = set(re.findall(r"\w+", "\n".join(cell.source for cell in cells)))
+    known |= shapes.NAMES.keys()  # a size may be there for its letter alone
+    for cell in page.markdown:
+        for row in rows_with(cell.source, "in code", "in formulas"):
+            for name in codes(row["in code"]):
+                if name not in known:
+                    yield (
+                        f"{page.name(cell)}: has {name}, which no code of the "
+                        "book has. Correct the name."
+                    )
 
 
 def checks_elsewhere(symptoms, notebooks):
