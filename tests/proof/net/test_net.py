@@ -361,6 +361,16 @@ def link_named_after_another_heading(notebook):
     put(notebook, "See [Setup](#summary).")
 
 
+@fault("cell 2", "#summary", "'setups' is the heading of", "#setup", "Lead it")
+def link_named_after_another_heading_in_lower_case(notebook):
+    put(notebook, "See [setups](#summary).")
+
+
+@fault("cell 2", "#summary", "'widget' is the heading of", "#many-widgets")
+def link_named_after_a_word_of_another_heading(notebook):
+    put(notebook, "See [widget](#summary).\n\n## Many widgets")
+
+
 @fault("cell 2", "masks.ipynb#the-contract", "[Inverted polarity]", "Lead it")
 def link_named_after_another_heading_of_the_book(notebook):
     place = notebook.path.parent / "masks.ipynb"
@@ -1143,7 +1153,7 @@ def test_colour_has_its_name_and_no_other_hue_s(word, colour):
         "Three rules, which hold:\n\n- a\n- b\n- c\n\nThe three rules.",
         "Which?\nTwo ways, of three kinds.\n\n| a |\n|---|\n| 1 |\n| 2 |",
         "With three words.\n\nThis is a list:\n\n- a\n- b",
-        "[Setup](#setup), [setup](#summary), [Small](#setup)",
+        "[Setup](#setup), [adding](#summary), [small](#setup), [it](#x)",
         "Wolf in 2016, May 2020, Vaswani et al. 2017, section 3.5; and "
         "[FlashAttention](https://arxiv.org/abs/2205.14135), "
         "[section 3.1](https://arxiv.org/abs/1706.03762)",
