@@ -71,12 +71,12 @@ def headings_on(text):
     """Return (title, anchor) of each heading of a page.
 
     A side road has the name behind the colon, too; and each title stands
-    there once more as `loosely` says it, and so do its words.
+    there once more as `loosely` says it, and so do its words, but the short ones.
     """
     found = re.findall(r"(?m)^(#+) (.+)$", outside_fences(text))
     whole = [(t, "" if marks == "#" else anchor(t)) for marks, t in found]
     whole += [(t.removeprefix("Side road: "), a) for t, a in whole]
-    parts = [(w, a) for t, a in whole for w in (t, *re.findall(r"\w+", t))]
+    parts = [(w, a) for t, a in whole for w in (t, *re.findall(r"\w{4,}", t))]
     return whole + [(loosely(words), a) for words, a in parts]
 
 
