@@ -32,6 +32,13 @@ UNITS = {
     "billion": r"\b(1e9|10 ?\*\* ?9)\b",
     "pixels?": r"pixel|px|dpi",
 }
+# A unit -> what an expression in it does, and what the line then says.
+SAID = {
+    "per cent": (r"(?<![\w.])100 ?\*(?!.*/ ?100\b)", r"%|\bper ?cent"),
+    "KiB": (r"/ ?2 ?\*\* ?10\b", "KiB"),
+    "MiB": (r"/ ?2 ?\*\* ?20\b", "MiB"),
+    "GiB": (r"/ ?2 ?\*\* ?30\b", "GiB"),
+}
 # Where a numeral is not a claim: code, mathematics, links, comments, tags,
 # headings, the numbers of a list, exercise headings.
 EXEMPT = [
@@ -86,6 +93,12 @@ def hollow(markdown):
                 f"say {unit}: correct the unit, or write the expression with "
                 "it, as in 2.5<!--= num_bytes / 2**20 --> MiB."
             )
+        elif unit := unsaid_unit(match, markdown):
+            messages.append(
+                f"{expression!r} behind {said} is in {unit}, which the text "
+                f"does not say: write {said} {unit}, or correct the "
+                "expression."
+            )
     return messages
 
 
@@ -112,6 +125,21 @@ def missing_unit(expression, rest):
         match = re.match(rf"[*_`]*\s*({unit})(?!\w)", rest)
         if match and not re.search(says, expression):
             return match[1]
+    return None
+
+
+def unsaid_unit(claim, markdown):
+    """Return the unit of a claim's expression if its line does not say it.
+
+    In a table the head may say it.
+    """
+    before, after = markdown[: claim.start()], markdown[claim.end() :]
+    if before.rpartition("\n")[2].startswith("|"):
+        return None
+    line = after.partition("\n")[0]
+    for unit, (does, says) in SAID.items():
+        if re.search(does, claim[2]) and not re.search(says, line):
+            return unit
     return None
 
 

@@ -1101,6 +1101,8 @@ def panel():
         ("It is 3.0<!--= n --> per cent.", "does not say per cent"),
         ("It takes 3<!--= n --> bytes.", "does not say bytes"),
         ("It takes 3<!--= n * 1e3 / 1e3 --> µs.", "does not say µs"),
+        ("It is 3<!--= 100 * n / 1e2 -->.", "is in per cent, which the"),
+        ("It is 3<!--= n * 2**20 / 2**20 --> big.", "write 3 MiB, or correct"),
         ("It is light<!--= pixel(panel, 0, 1) -->.", "says light, but"),
         ("It is orange<!--= panel.grey -->.", "says orange, but"),
     ],
@@ -1121,6 +1123,9 @@ def test_number_in_prose_that_is_wrong_is_rejected(text, expected):
         "Three<!--= n -->, **thirty-three**<!--= 11 * n -->.",
         "2.0<!--= 2**20 * (n - 1) / 2**20 --> MiB, 75<!--= 25 * n * 100 / "
         "100 --> %, 3<!--= num_bytes --> bytes, 3<!--= n --> rows.",
+        "200<!--= 100 * (n - 1) -->, 300<!--= 100 * n --> per cent.\n"
+        "| 300<!--= 100 * n --> |\nSome 900<!--= 100 * round(300 * n / 100) "
+        "-->.",
         "Light<!--= pixel(panel, 0, 0) -->, dark<!--= pixel(panel, 0, 1) -->, "
         "blue<!--= pixel(panel, 0, 1) -->, grey<!--= panel.grey -->.",
     ],

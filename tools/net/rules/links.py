@@ -71,7 +71,7 @@ def headings_on(text):
     """Return (title, anchor) of each heading of a page.
 
     A side road has the name behind the colon, too; and each title stands
-    there once more as `loosely` says it, and so do its words, but the short ones.
+    there once more as `loosely` says it, and so do its longer words.
     """
     found = re.findall(r"(?m)^(#+) (.+)$", outside_fences(text))
     whole = [(t, "" if marks == "#" else anchor(t)) for marks, t in found]
