@@ -469,7 +469,7 @@ def transposed_first_torch():
 
 
 @number
-def transposed_first_matrix():
+def transposed_first_matrix_tf():
     import tensorflow as tf
 
     with pytest.raises(ValueError, match="rank >= 2"):

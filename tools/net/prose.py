@@ -39,6 +39,14 @@ SAID = {
     "MiB": (r"/ ?2 ?\*\* ?20\b", "MiB"),
     "GiB": (r"/ ?2 ?\*\* ?30\b", "GiB"),
 }
+# How a variable's name ends -> how a text calls the library.
+ENDS = {
+    "torch": r"PyTorch|`(?:torch|nn|F)\.",
+    "tf": r"TensorFlow|Keras|`(?:tf|keras)\.",
+    "keras": r"Keras|`keras\.",
+    "numpy": r"NumPy|`np\.",
+}
+LIBRARY = re.compile("|".join(ENDS.values()))
 # Where a numeral is not a claim: code, mathematics, links, comments, tags,
 # headings, the numbers of a list, exercise headings.
 EXEMPT = [
@@ -102,6 +110,30 @@ def hollow(markdown):
     return messages
 
 
+def of_other_libraries(markdown):
+    """Return a message for each claim about another library than the text's.
+
+    That is the one named right behind it, "4 in Keras", or last before it.
+    """
+    messages = []
+    for claim in CLAIM.finditer(markdown) if "<!--=" in markdown else ():
+        ends = re.search(rf"_({'|'.join(ENDS)})\b", claim[2])
+        before = markdown[: claim.start()].rpartition("\n")[2]
+        after = re.match(
+            r"(?: \w+)? (?:in|from) (\S+)", markdown[claim.end() :]
+        )
+        last = LIBRARY.findall(CLAIM.sub("", before))[-1:]
+        behind = LIBRARY.findall(after[1]) if after else []
+        said = (behind or last or [""])[0]
+        if ends and said and not re.fullmatch(ENDS[ends[1]], said):
+            messages.append(
+                f"the text says {claim[1]} of {said.strip('`.')}, by "
+                f"{claim[2].strip()!r}. Correct the expression, or name the "
+                f"library right behind the number: {claim[1]} in Keras."
+            )
+    return messages
+
+
 def variables(expression):
     """Return the names that an expression takes from the chapter."""
     try:
@@ -143,13 +175,19 @@ def unsaid_unit(claim, markdown):
     return None
 
 
+def faults(markdown):
+    """Return a message for each claim that is wrong as it is written."""
+    checks = unclaimed, hollow, of_other_libraries
+    return [message for check in checks for message in check(markdown)]
+
+
 def check_prose(markdown, namespace):
     """Return a message for each claim of a text that is not true.
 
     namespace: the variables that the expressions in the comments may use,
     and `pixel` with them.
     """
-    messages = [*unclaimed(markdown), *hollow(markdown)]
+    messages = faults(markdown)
     names = {"pixel": pixel, **namespace}
     for said, expression in claims(markdown):
         try:

@@ -1101,6 +1101,12 @@ def panel():
         ("It is 3.0<!--= n --> per cent.", "does not say per cent"),
         ("It takes 3<!--= n --> bytes.", "does not say bytes"),
         ("It takes 3<!--= n * 1e3 / 1e3 --> µs.", "does not say µs"),
+        ("In PyTorch it is 3<!--= n_tf -->.", "says 3 of PyTorch, by 'n_tf'"),
+        ("PyTorch: 3<!--= n_tf --> in `torch.nn`", "says 3 of torch, by"),
+        (
+            "With `np.sum` 3<!--= n_keras -->.",
+            "3 of np, by 'n_keras'. Correct",
+        ),
         ("It is 3<!--= 100 * n / 1e2 -->.", "is in per cent, which the"),
         ("It is 3<!--= n * 2**20 / 2**20 --> big.", "write 3 MiB, or correct"),
         ("It is light<!--= pixel(panel, 0, 1) -->.", "says light, but"),
@@ -1108,7 +1114,9 @@ def panel():
     ],
 )
 def test_number_in_prose_that_is_wrong_is_rejected(text, expected):
-    (message,) = check_prose(text, {"n": 3, "panel": panel()})
+    (message,) = check_prose(
+        text, {"n": 3, "n_tf": 3, "n_keras": 3, "panel": panel()}
+    )
     assert expected in message
 
 
@@ -1123,6 +1131,8 @@ def test_number_in_prose_that_is_wrong_is_rejected(text, expected):
         "Three<!--= n -->, **thirty-three**<!--= 11 * n -->.",
         "2.0<!--= 2**20 * (n - 1) / 2**20 --> MiB, 75<!--= 25 * n * 100 / "
         "100 --> %, 3<!--= num_bytes --> bytes, 3<!--= n --> rows.",
+        "In PyTorch 3<!--= n_torch -->, 3<!--= n_tf --> rows in Keras, "
+        "3<!--= n_tf -->; and 3<!--= n --> in NumPy.\n3<!--= n_keras -->.",
         "200<!--= 100 * (n - 1) -->, 300<!--= 100 * n --> per cent.\n"
         "| 300<!--= 100 * n --> |\nSome 900<!--= 100 * round(300 * n / 100) "
         "-->.",
@@ -1132,6 +1142,7 @@ def test_number_in_prose_that_is_wrong_is_rejected(text, expected):
 )
 def test_true_number_in_prose_passes(text):
     names = {"n": 3, "num_bytes": 3, "panel": panel()}
+    names |= {f"n_{library}": 3 for library in ("torch", "tf", "keras")}
     assert check_prose(text, names) == []
 
 

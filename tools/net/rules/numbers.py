@@ -37,8 +37,7 @@ OF = {"Wrong on purpose": "mistakes", "Exercises": "exercises"}
 @rule
 def numbers_in_prose_are_computed(notebook):
     for cell in notebook.cells:
-        words = words_of(cell)
-        for message in [*prose.unclaimed(words), *prose.hollow(words)]:
+        for message in prose.faults(words_of(cell)):
             yield f"{notebook.name(cell)}: {message}"
 
 
