@@ -31,6 +31,7 @@ from tools.net.rules import RULES, citations, links, numbers, stored
 from tools.net.rules.book import (
     files_not_built,
     one_name_one_body,
+    one_thing_one_name,
     shapes_said_once,
 )
 from tools.net.rules.pages import PROSE, checks_elsewhere, unknown_names
@@ -844,6 +845,22 @@ def test_shape_that_no_other_comment_has_is_rejected(notebook, monkeypatch):
     assert "small.ipynb [2]: says the shape (T)" in slip
     assert "Correct the comment" in slip
     assert "(S) is not said once; remove it" in needless
+
+
+def test_thing_with_two_names_is_rejected(notebook, tmp_path):
+    table = "| thing | in code | in formulas |\n|---|---|---|\n"
+    page = page_of(
+        tmp_path,
+        f"{table}| tokens in a sentence, if others | `query_len` | |\n"
+        "| heads, and the width of one | `num_heads`, `d_head` | |\n",
+    )
+    for row in ("token in sentences | `seq_len`", "heads | `num_heads`"):
+        put(notebook, f"{table}| {row} | |")
+        assert not list(one_thing_one_name([page, notebook]))
+    put(notebook, f"{table}| the heads | `d_head` | |")
+    (message,) = one_thing_one_name([page, notebook])
+    assert "small.ipynb, cell 2" in message
+    assert "calls 'head' K, and another H. Correct" in message
 
 
 def test_constant_text_with_two_values_is_rejected(tmp_path):
