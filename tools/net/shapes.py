@@ -40,13 +40,19 @@ OPEN = "__open_scope__"
 SHAPED = re.compile(r"#\s*\(")  # how a shape comment begins
 # In a docstring: `query (..., T, K), key and value (..., S, K)`, and no
 # second shape to choose from.
-SHAPE = r"\((?:(?:\.\.\.|[A-Z]|\d+)(?:, |,?(?=\))))+\)"
+SIZE = r"(?:[A-Z]|\d+)(?: (?:[*+-] )?(?:[A-Z]|\d+))*"  # or 3 D, for 3 * D
+SHAPE = rf"\((?:(?:\.\.\.|{SIZE})(?:, |,?(?=\))))+\)"
 DESCRIBED = re.compile(
     rf"\b((?:\w+(?:,\s+|\s+and\s+))*\w+)\s+({SHAPE})(?!,?\s*(?:or\s+)?\()"
 )
 # And of what a function returns: `Return the table, (T, D).`, `Return the
-# output (..., T, V) and the weights (..., T, S).`, `result (..., T, N)`.
+# output (..., T, V) and the weights (..., T, S).`, `result (..., T, N)`,
+# `Returns (B, T).`, `The output is (B, T).`
 RESULT = re.compile(rf"(?:,|\b(?:the|result)(?: (\w+))?)\s+({SHAPE})")
+
+LATER = (
+    rf"(?m)\b(?:result|(?:Returns|(?:result|output) is)(?=.*\.$))\s+({SHAPE})"
+)
 
 
 def notation(markdown):
@@ -90,6 +96,7 @@ def comments(source):
 def parse(comment):
     """Return the shapes of a comment, each a list of its sizes' texts."""
     text = comment.lstrip("# ").split(":")[0].strip()
+    text = re.sub(r"(?<=\w) (?=[A-Z\d])", " * ", text)
     unreadable = ShapeError(
         f"{comment!r} cannot be read as a shape: write (B, T), (T,), () or "
         "(..., T, S), a remark behind a colon, and start a comment that is "
@@ -344,8 +351,8 @@ class Rewriter(ast.NodeTransformer):
 def result(docstring, parameters):
     """Return the shapes that a docstring gives of what is returned."""
     first = re.match(r"(?s)Return\b.*?\.(?=\s|$)", docstring)
-    later = re.findall(rf"\bresult\s+{SHAPE}", docstring)
-    said = RESULT.findall(" ".join([first[0] if first else "", *later]))
+    later = re.findall(LATER, docstring)
+    said = RESULT.findall(" result ".join([first[0] if first else "", *later]))
     strange = {*parameters, "shape"}  # what has a shape, or is asked for it
     return ", ".join(shape for name, shape in said if name not in strange)
 

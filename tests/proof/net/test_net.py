@@ -1028,6 +1028,17 @@ def test_shape_comment_that_lies_is_rejected(notebook, source, expected):
             "gives the shape (1,) where T=2. Correct the docstring",
         ),
         (
+            "def f(x):\n    'Put x (T, K) apart: return it. The output is "
+            "(T, 2 K).'\n    return x\nf([[1, 2]])",
+            "the docstring says (T, 2 K), the code gives the shape (1, 2) "
+            "where K=2, T=1",
+        ),
+        (
+            "def f():\n    'Make it. Returns (T, 3 S).'\n"
+            "    return [[1]]  # (T, S)\nf()",
+            "the comment says (T, S), the docstring (T, 3 S). Correct",
+        ),
+        (
             "def f():\n    'Return it, (B, T).'\n"
             "    return [[1]]  # (B, S)\nf()",
             "line 3: the comment says (B, S), the docstring (B, T). Correct",
@@ -1080,6 +1091,8 @@ def test_shape_that_computes_with_an_unknown_letter_is_rejected():
         "a, b = [1], [2, 3]  # (T,), (S,)",
         "x = 1.5  # ()",
         "def f(x):\n    'Return x (S,) anew, (T,).'\n    return x\nf([1])",
+        "def f(x):\n    'x (K,), of the output. The output is (2 K,), or so "
+        "(T,)'\n    return x + x\nf([1])",
         "def f():\n    'Return it, (B, D).'\n    return [[1]]  # (B, H * K)",
         "def f():\n    'Return if it has the shape (T,).'\n    return 1\nf()",
         "def f(x):\n    if x:\n        y = [x]  # (T,)\n    return y\nf(1)",

@@ -63,7 +63,8 @@ def things(row):
 
     The thing is without articles and plurals; a size is named by its letter.
     """
-    said = row.get("axis") or row.get("thing") or ""
+    if not (said := row.get("axis") or row.get("thing")):
+        return
     said = re.sub(r"\b(the|an?) |s\b", "", said)
     names = [shapes.NAMES.get(n, n) for n in codes(row["in code"])]
     parts = re.split(", (?:and )?", said)
