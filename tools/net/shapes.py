@@ -198,17 +198,29 @@ def open_scope(variables, described, toy):
     return Scope(known, toy)
 
 
-def hooks(toy, scopes):
+def hooks(toy, scopes, faults=None):
     """Return what rewritten code calls, as variables for its namespace.
 
-    toy: sizes from `notation`; scopes: a list that receives each Scope.
+    toy: sizes from `notation`; scopes: a list that receives each Scope;
+    faults: one that receives a message for each line whose shape is wrong,
+    or None, to raise ShapeError.
     """
+
+    def checked(value, comment, sizes, place, *who):
+        try:
+            return check_shape(value, comment, sizes, place, *who)
+        except ShapeError as error:
+            if faults is None:
+                raise
+            if not any(fault.startswith(f"{place}: ") for fault in faults):
+                faults.append(str(error))
+            return value
 
     def opened(variables, described):
         scopes.append(open_scope(variables, described, toy))
         return scopes[-1]
 
-    return {CHECK: check_shape, OPEN: opened}
+    return {CHECK: checked, OPEN: opened}
 
 
 def check_shape(value, comment, sizes, place, who="comment"):
