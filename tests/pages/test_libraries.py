@@ -749,9 +749,17 @@ def test_calls_and_orders_of_arguments_are_the_libraries(path):
 
     libraries = {"np": numpy, "keras": keras, "tf": tensorflow}
     libraries |= {"torch": torch, "nn": torch.nn, "F": functional}
-    words = words_of(path)
-    found = [*check_calls(words, libraries), *check_orders(words, orders())]
-    assert not found, "\n".join(f"{label(path)}: {m}" for m in found)
+    page = path.suffix == ".md"
+    notebook = Notebook.page(path) if page else Notebook.read(path)
+    found = [
+        f"{notebook.name(cell)}: {message}"
+        for cell in notebook.markdown
+        for message in [
+            *check_calls(cell.source, libraries),
+            *check_orders(cell.source, orders()),
+        ]
+    ]
+    assert not found, "\n" + "\n".join(found)
 
 
 def test_orders_of_arguments_are_found_where_they_are_stated():

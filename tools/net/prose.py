@@ -9,7 +9,7 @@ import ast
 import builtins
 import re
 
-from tools.net.words import COLOURS, NUMBERS, is_called, pixel
+from tools.net.words import COLOURS, NUMBERS, code, is_called, pixel
 
 NUMBER = r"(?<![\w.,])[-−]?\d(?:[\d,]*\d)?(?:\.\d+)?(?:e[-−]?\d+)?"
 WORD = r"\b[A-Za-z]+(?:-[a-z]+)?"
@@ -213,7 +213,7 @@ def correction(said, value):
     """
     word = said.lower()
     if word in COLOURS:
-        return "" if is_called(value, word) else f"the colour {value}"
+        return "" if is_called(value, word) else f"the colour {code(value)}"
     plain = said.replace(",", "").replace("−", "-")
     plain = str(NUMBERS.get(word, plain))
     if not re.fullmatch(NUMBER, plain):

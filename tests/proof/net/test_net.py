@@ -936,13 +936,21 @@ def test_check_in_the_section_that_a_symptom_links_passes(notebook, check):
 @pytest.mark.parametrize("check", ["len(x)", "import math", "assert x", "tw"])
 def test_check_that_stands_in_another_section_is_rejected(notebook, check):
     (message,) = checks_elsewhere(SYMPTOMS.format(check), [notebook])
-    assert f"symptoms.md: the check `{check}` does not stand in" in message
-    assert "small.ipynb#against-the-libraries. Name one that does" in message
+    assert "book/symptoms.md, '- [A query is blind](small" in message
+    assert f": the check `{check}` does not stand, or not behind" in message
+    assert "in small.ipynb#against-the-libraries. Name one that" in message
     linked = SYMPTOMS.format(check).replace(
         f"`{check}`", f"[`{check}`](small.ipynb#setup)"
     )
     there = check in ("len(x)", "import math")
     assert bool(list(checks_elsewhere(linked, [notebook]))) != there
+
+
+def test_check_that_stands_only_above_the_section_s_own_is_rejected(notebook):
+    replace(notebook, "The same.", "By `twice`.\n*Check*: the norm of x.")
+    assert not list(checks_elsewhere(SYMPTOMS.format("norm_of_x"), [notebook]))
+    (message,) = checks_elsewhere(SYMPTOMS.format("By"), [notebook])
+    assert "the check `By` does not stand, or not behind *Check*" in message
 
 
 def test_symptom_without_a_check_is_rejected(notebook):
@@ -1147,8 +1155,14 @@ def panel():
         ),
         ("It is 3<!--= 100 * n / 1e2 -->.", "is in per cent, which the"),
         ("It is 3<!--= n * 2**20 / 2**20 --> big.", "write 3 MiB, or correct"),
-        ("It is light<!--= pixel(panel, 0, 1) -->.", "says light, but"),
-        ("It is orange<!--= panel.grey -->.", "says orange, but"),
+        (
+            "It is light<!--= pixel(panel, 0, 1) -->.",
+            "#00224e, that is blue or dark",
+        ),
+        (
+            "It is orange<!--= panel.grey -->.",
+            "#999999, that is bright or grey",
+        ),
     ],
 )
 def test_number_in_prose_that_is_wrong_is_rejected(text, expected):

@@ -38,7 +38,8 @@ def checks_elsewhere(symptoms, notebooks):
     """Yield a message for each check that its symptom's links do not lead to.
 
     symptoms: the page's Markdown, where `- [...](masks.ipynb#section)` is
-    followed by `Check:` and code that stands in one of the sections linked.
+    followed by `Check:` and code that stands in one of the sections linked;
+    in one that says *Check* itself, behind that, as code or as words.
     """
     files = {notebook.path.name: notebook for notebook in notebooks}
     _, _, text = symptoms.partition("\n## ")
@@ -48,14 +49,16 @@ def checks_elsewhere(symptoms, notebooks):
             yield f"book/symptoms.md: say by 'Check: ...' what finds {says!r}."
         targets = [target for _, target in LINK.findall(entry)]
         there = "\n".join(
-            section(files[file], heading)
+            re.sub(r"(?s)^.*?\*Check\*", "", section(files[file], heading))
             for file, _, heading in (t.partition("#") for t in targets)
             if file in files
         )
         for name in re.findall(r"`([^`]+)`", check):
-            if not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", there):
+            words = re.escape(name).replace("_", "[_ ]")
+            if not re.search(rf"(?<!\w){words}(?!\w)", there):
                 yield (
-                    f"book/symptoms.md: the check `{name}` does not stand in "
+                    f"book/symptoms.md, {says[:50]!r}: the check `{name}` "
+                    "does not stand, or not behind *Check*, in "
                     f"{' or '.join(targets)}. Name one that does, or make of "
                     "its name a link to the section where it stands."
                 )
