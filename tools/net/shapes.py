@@ -34,6 +34,7 @@ NAMES = {  # what book/notation.md calls the size of a letter in code
     "vocab_size": "N",
     "d_ff": "F",
 }
+STATEMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Expr)
 SIZES = "__sizes__"  # the sizes of the letters in the scope that runs
 CHECK = "__check_shape__"
 OPEN = "__open_scope__"
@@ -384,25 +385,34 @@ def names_used(tree):
     return names[ast.Load] - names[ast.Store]
 
 
+def check_comments(source, tree):
+    """Raise ShapeError for a comment that is unread or has no statement.
+
+    tree: the syntax tree of the source.
+    """
+    if not (found := comments(source)):
+        return
+    ends = {n.end_lineno for n in ast.walk(tree) if isinstance(n, STATEMENTS)}
+    for line, comment in found.items():
+        parse(comment)
+        if line not in ends:
+            raise ShapeError(
+                f"line {line}: the shape {comment.lstrip('# ')} stands on no "
+                "assignment, return or expression; put it on the last line "
+                "of the statement that it describes."
+            )
+
+
 def rewrite(source, cell="the cell"):
     """Return a cell's syntax tree with its shape comments as checks.
 
     cell: its name in messages. Raises ShapeError for a comment that cannot
     be read or has no statement.
     """
-    found = comments(source)
-    for comment in found.values():
-        parse(comment)
-    rewriter = Rewriter(found, cell)
     tree = ast.parse(source)
+    check_comments(source, tree)
+    rewriter = Rewriter(comments(source), cell)
     opened = rewriter.opened(names_used(tree), {})
     tree = rewriter.visit(tree)
-    if rewriter.waiting:
-        line, comment = rewriter.waiting.popitem()
-        raise ShapeError(
-            f"line {line}: the shape {comment.lstrip('# ')} stands on no "
-            "assignment, return or expression; put it on the last line of "
-            "the statement that it describes."
-        )
     tree.body.insert(0, opened)
     return tree
