@@ -785,6 +785,11 @@ def labels_of_a_picture_exchanged(notebook):
     draw(notebook, "ax.imshow(weights)", 'ax.set_xlabel("query word")')
 
 
+@fault("small.ipynb [6]", "the y axis", "'position $q$'", "columns keys")
+def letters_of_a_picture_exchanged(notebook):
+    draw(notebook, "ax.imshow(shares)", 'ax.set_ylabel("position $q$")')
+
+
 @pytest.mark.parametrize(
     "source",
     [
@@ -962,9 +967,10 @@ def test_symptom_without_a_check_is_rejected(notebook):
 @pytest.mark.parametrize(
     ("head", "year"),
     [
-        ("2016). [T](https://arxiv.org/abs/1706.03762). ICLR.", "2017"),
+        ("2016). [T](https://arxiv.org/abs/1706.03762). NeurIPS.", "2017"),
         ("2018). [T](https://arxiv.org/abs/1706.03762).", "2017"),
-        ("2019). [T](https://arxiv.org/abs/1706.03762). ICLR.", "2017"),
+        ("2019). [T](https://arxiv.org/abs/1706.03762). NeurIPS.", "2017"),
+        ("2018). [T](https://arxiv.org/abs/1706.03762). NeurIPS.", "2017"),
         ("2022). [T](https://example.org/blog/2023/t.html).", "2023"),
     ],
 )
@@ -979,6 +985,14 @@ def test_year_that_the_address_of_a_source_belies_is_rejected(head, year):
     assert f"of {year}. Correct the year" in message
     right = citations.read(f"{entry[:19]} ({year}{entry[25:]}")
     assert list(citations.misdated(right)) == []
+
+
+def test_year_in_which_a_venue_met_before_the_paper_is_rejected():
+    paper = "[T](https://arxiv.org/abs/1706.03762). ICLR."
+    (read,) = citations.read(f"- Press, O. (2017). {paper}\n  Words.")
+    assert len([*citations.misdated([read])]) == 1
+    assert not [*citations.misdated([read._replace(year="2018")])]
+    assert not [*citations.misdated([read._replace(venue="Elsewhere")])]
 
 
 # What only a run shows
