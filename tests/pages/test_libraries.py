@@ -725,6 +725,49 @@ def test_the_order_of_arguments_is_as_the_page_says():
     assert ", ".join(list(function.parameters)[:3]) == torch_order
 
 
+def layout(attend):
+    """Return in which order attention has its axes.
+
+    A key that changes is seen by the other places of its own head.
+    """
+    before = np.random.default_rng(0).normal(size=(2, 3, 3, 4))
+    after = before.copy()
+    after[0, 0, 0] += 1
+    change = np.asarray(attend(after)) - np.asarray(attend(before))
+    return "(B, H, T, K)" if np.abs(change[0, 0, 1]).max() else "(B, T, H, K)"
+
+
+@cache
+def axes_said():
+    """Return what the page has to say of the order of axes."""
+    import keras
+    import torch
+    import torch.nn.functional as F
+
+    torch_layout = layout(
+        lambda x: F.scaled_dot_product_attention(*[torch.tensor(x)] * 3)
+    )
+    keras_layout = layout(lambda x: keras.ops.dot_product_attention(x, x, x))
+    kinds = {5: "(out, in)", 3: "(in, out)"}
+    return [
+        f"| `F.scaled_dot_product_attention` | `{torch_layout}` |",
+        f"| `keras.ops.dot_product_attention` | `{keras_layout}` |",
+        f"in PyTorch, which stores {kinds[linear_first_axis_torch()]}",
+        f"in Keras, which stores {kinds[linear_first_axis_keras()]}",
+    ]
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_layouts_are_as_the_page_says(place):
+    says = axes_said()[place]
+    assert says in text(), f"book/libraries.md should say: {says}"
+
+
+def test_layouts_differ_so_that_an_exchange_is_rejected():
+    axes = [re.search(r"\(.*\)", says)[0] for says in axes_said()]
+    assert axes[0] != axes[1] and axes[2] != axes[3]
+
+
 def test_ids_that_do_not_exist_fare_as_the_page_says():
     for call, (negative, large) in lookups().items():
         row = f"| {call} | {negative} | {large} |"
