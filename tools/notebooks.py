@@ -8,6 +8,7 @@ from pathlib import Path
 
 import nbformat
 from nbformat.reader import NotJSONError
+from nbformat.v4 import new_markdown_cell, new_notebook
 
 from tools.settings import BOOK, ROOT
 
@@ -95,6 +96,13 @@ class Notebook:
             )
         return cls(path, node)
 
+    @classmethod
+    def page(cls, path):
+        """Return a page of Markdown as a notebook, a cell for each section."""
+        parts = re.split(r"\n(?=##+ )", path.read_text("utf-8"))
+        cells = [new_markdown_cell(part) for part in parts]
+        return cls(path, new_notebook(cells=cells))
+
     @property
     def cells(self):
         return self.node.cells
@@ -113,8 +121,9 @@ class Notebook:
             number = next(i for i, c in enumerate(self.code, 1) if c is cell)
             return f"{label(self.path)} [{number}]"
         place = next(i for i, c in enumerate(self.cells, 1) if c is cell)
+        part = "section" if Path(self.path).suffix == ".md" else "cell"
         first = cell.source.strip().split("\n")[0][:40]
-        return f"{label(self.path)}, cell {place} ({first!r})"
+        return f"{label(self.path)}, {part} {place} ({first!r})"
 
 
 def tags(cell):

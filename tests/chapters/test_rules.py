@@ -8,7 +8,7 @@ import pytest
 from tools.net import rules
 from tools.net.rules import book
 from tools.notebooks import Notebook, paths
-from tools.settings import ROOT
+from tools.settings import BOOK, ROOT
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +30,11 @@ def test_chapters_follow(rule, chapters):
 
 def test_one_name_has_one_body_in_the_whole_book(chapters):
     fail_with(book.one_name_one_body(chapters))
+
+
+def test_one_thing_has_one_name_in_all_notation_tables(chapters):
+    page = Notebook.page(BOOK / "notation.md")
+    fail_with(book.one_thing_one_name([page, *chapters]))
 
 
 def test_shapes_that_stand_once_are_meant(chapters):

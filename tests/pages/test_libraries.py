@@ -1,4 +1,4 @@
-"""Compute every number that notation.md and libraries.md state."""
+"""Compute every number that notation, libraries and symptoms state."""
 
 import inspect
 import re
@@ -15,8 +15,8 @@ from tools.notebooks import Notebook, label, paths
 from tools.settings import BOOK
 
 pytestmark = pytest.mark.xdist_group("frameworks")
-PAGES = [BOOK / "notation.md", BOOK / "libraries.md"]
-OTHERS = [BOOK / "symptoms.md", BOOK / "index.md", *paths()]
+PAGES = [BOOK / f"{name}.md" for name in ("notation", "libraries", "symptoms")]
+OTHERS = [BOOK / "topics.md", BOOK / "index.md", *paths()]
 NUMBERS = {}
 
 
@@ -469,7 +469,7 @@ def transposed_first_torch():
 
 
 @number
-def transposed_first_matrix():
+def transposed_first_matrix_tf():
     import tensorflow as tf
 
     with pytest.raises(ValueError, match="rank >= 2"):
@@ -623,6 +623,27 @@ def lookups_that_raise():
     )
 
 
+# Positions in half precision
+
+
+def first_equal(kind):
+    """Return the first whole number that its follower equals in a type."""
+    import torch
+
+    numbers = torch.arange(5000.0).to(getattr(torch, kind))
+    return (numbers[1:] == numbers[:-1]).int().argmax()
+
+
+@number
+def positions_equal_in_bfloat16():
+    return first_equal("bfloat16")
+
+
+@number
+def positions_equal_in_float16():
+    return first_equal("float16")
+
+
 # A row with nothing to attend to
 
 
@@ -704,6 +725,49 @@ def test_the_order_of_arguments_is_as_the_page_says():
     assert ", ".join(list(function.parameters)[:3]) == torch_order
 
 
+def layout(attend):
+    """Return in which order attention has its axes.
+
+    A key that changes is seen by the other places of its own head.
+    """
+    before = np.random.default_rng(0).normal(size=(2, 3, 3, 4))
+    after = before.copy()
+    after[0, 0, 0] += 1
+    change = np.asarray(attend(after)) - np.asarray(attend(before))
+    return "(B, H, T, K)" if np.abs(change[0, 0, 1]).max() else "(B, T, H, K)"
+
+
+@cache
+def axes_said():
+    """Return what the page has to say of the order of axes."""
+    import keras
+    import torch
+    import torch.nn.functional as F
+
+    torch_layout = layout(
+        lambda x: F.scaled_dot_product_attention(*[torch.tensor(x)] * 3)
+    )
+    keras_layout = layout(lambda x: keras.ops.dot_product_attention(x, x, x))
+    kinds = {5: "(out, in)", 3: "(in, out)"}
+    return [
+        f"| `F.scaled_dot_product_attention` | `{torch_layout}` |",
+        f"| `keras.ops.dot_product_attention` | `{keras_layout}` |",
+        f"in PyTorch, which stores {kinds[linear_first_axis_torch()]}",
+        f"in Keras, which stores {kinds[linear_first_axis_keras()]}",
+    ]
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_layouts_are_as_the_page_says(place):
+    says = axes_said()[place]
+    assert says in text(), f"book/libraries.md should say: {says}"
+
+
+def test_layouts_differ_so_that_an_exchange_is_rejected():
+    axes = [re.search(r"\(.*\)", says)[0] for says in axes_said()]
+    assert axes[0] != axes[1] and axes[2] != axes[3]
+
+
 def test_ids_that_do_not_exist_fare_as_the_page_says():
     for call, (negative, large) in lookups().items():
         row = f"| {call} | {negative} | {large} |"
@@ -728,9 +792,17 @@ def test_calls_and_orders_of_arguments_are_the_libraries(path):
 
     libraries = {"np": numpy, "keras": keras, "tf": tensorflow}
     libraries |= {"torch": torch, "nn": torch.nn, "F": functional}
-    words = words_of(path)
-    found = [*check_calls(words, libraries), *check_orders(words, orders())]
-    assert not found, "\n".join(f"{label(path)}: {m}" for m in found)
+    page = path.suffix == ".md"
+    notebook = Notebook.page(path) if page else Notebook.read(path)
+    found = [
+        f"{notebook.name(cell)}: {message}"
+        for cell in notebook.markdown
+        for message in [
+            *check_calls(cell.source, libraries),
+            *check_orders(cell.source, orders()),
+        ]
+    ]
+    assert not found, "\n" + "\n".join(found)
 
 
 def test_orders_of_arguments_are_found_where_they_are_stated():

@@ -9,7 +9,7 @@ from functools import cache
 
 import pytest
 
-from tools.net.rules import citations, links, pages
+from tools.net.rules import citations, pages
 from tools.net.rules.common import outside_fences
 from tools.net.rules.text import anchor
 from tools.notebooks import Notebook, paths, tags
@@ -121,21 +121,22 @@ def test_the_check_of_a_symptom_stands_where_its_links_lead():
     assert not (found := list(found)), "\n" + "\n".join(found)
 
 
-# Links and citations
+# What the chapters are held to, too
 
 
 @pytest.mark.parametrize(
     "path", [*REFERENCE, BOOK / "index"], ids=lambda path: path.name
 )
-def test_links_and_citations_say_what_is_there(path):
-    name, text = read(path)
-    entries = citations.listed()
-    found = [
-        *links.misnamed(text, name, links.titles(name, text)),
-        *citations.miscited(text, entries),
-        *citations.mislinked(text, entries),
-    ]
-    assert not found, "\n".join(f"book/{name}: {m}" for m in found)
+def test_pages_follow_the_rules_of_prose(path):
+    page = Notebook.page(path.with_suffix(".md"))
+    found = [message for rule in pages.PROSE for message in rule(page)]
+    assert not found, "\n" + "\n".join(found)
+
+
+def test_the_names_of_the_notation_page_are_the_code_s():
+    page = Notebook.page(BOOK / "notation.md")
+    found = [*pages.unknown_names(page, map(Notebook.read, paths()))]
+    assert not found, "\n" + "\n".join(found)
 
 
 def test_the_years_of_the_bibliography_are_those_of_the_addresses():

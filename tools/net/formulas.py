@@ -2,15 +2,17 @@
 
 The sides of an equation are compared, and the function that is named below
 it. What a letter is in code, the Notation table says: `offset` is $k$, and
-`similarity(offset, d_model)` is $S(k)$; any other letter is drawn. A formula
-that tex.py does not read is left out, and one that has nothing to equal.
+`similarity(offset, d_model)` is $S(k)$; any other letter is drawn. What is
+only nearly equal says how nearly, in a comment behind the words below it:
+`<!-- within 0.004 where d_model=512 -->`. A formula that tex.py does not read
+is left out, one that has nothing to equal, and one that is near by no number.
 """
 
 import ast
 import inspect
 import re
 from contextlib import suppress
-from itertools import combinations, islice
+from itertools import combinations, islice, pairwise
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from tools.net.tables import codes, rows_with
 
 DISPLAY = re.compile(r"(?s)\$\$(.*?)\$\$((?:(?!\$\$).)*)")
 LETTER = re.compile(r"(.*?)(?:\((\w)\)|_(\w))?")
+WITHIN = re.compile(r"<!-- within (\S+)(?: where (.+?))? -->")
 ANY = re.compile(rf"[a-z](_\w+)?|[A-Z]\w?|{'|'.join(tex.GREEK)}")
 DRAWS, TRIES = 9, 99
 
@@ -61,11 +64,14 @@ class Letters:
 class Equation:
     """The sides of an equation that can be read.
 
-    sides: Python -> TeX; used: the letters in them; indexed: those with an
-    index; indices: those in one, in their order.
+    words: those below it; within: how far the sides may be apart; where: name
+    -> value, where they are; sides: Python -> TeX; used: the letters in them;
+    indexed: those with an index; indices: those in one, in their order.
     """
 
-    def __init__(self, sides, letters):
+    def __init__(self, sides, letters, words=""):
+        within, where = (WITHIN.findall(words) or [("0", "")])[0]
+        self.within, self.where = float(within), eval(f"dict({where})")
         self.sides, self.indexed, self.indices = {}, set(), []
         calls = tex.CALLS.keys() | letters.calls.keys()
         for side in sides:
@@ -109,6 +115,7 @@ class Values(dict):
                 self.code[name] = self.number()
             elif free and None not in names:
                 self.code[name] = 2 + 2 * self.number()
+        self.code |= equation.where
 
     def number(self):
         return int(self.rng.integers(1, 6))
@@ -182,12 +189,16 @@ def axis(name):
 
 
 def formulas(notebook, namespace):
-    """Yield (place, TeX, function or None) of the chapter's formulas.
+    """Yield (place, TeX, words below, function) of the chapter's formulas.
 
-    The function is the first that the words below name, or the one beside it
-    in the Summary table.
+    The function is the first that these words name, or the one beside it in
+    the Summary table, or what the next cell defines, of a formula that has
+    one side; it may be None.
     """
-    for cell in notebook.markdown:
+    for cell, follower in pairwise([*notebook.cells, {}]):
+        if cell.cell_type == "code":
+            continue
+        defined = re.findall(r"(?m)^def (\w+)", follower.get("source", ""))
         found = DISPLAY.findall(cell.source)
         for row in rows_with(cell.source, "equation"):
             first, second, *_ = row.values()
@@ -195,9 +206,14 @@ def formulas(notebook, namespace):
             if alone and re.fullmatch(r"`\w+`", second):
                 found.append((alone[1], second))
         for formula, words in found:
-            named = (namespace.get(name) for name in codes(words))
+            below = [*codes(words), *(() if "=" in formula else defined)]
+            named = map(namespace.get, below)
             function = next(filter(inspect.isfunction, named), None)
-            yield notebook.name(cell), formula, function
+            tag = re.search(r"\\tag\{(\d+)\}", formula)
+            place = f"equation ({tag[1]})" if tag else "a formula"
+            if WITHIN.search(words):
+                formula = formula.replace(r"\approx", "=")
+            yield f"{notebook.name(cell)}, {place}", formula, words, function
 
 
 def compare(equation, function, letters, namespace):
@@ -214,7 +230,7 @@ def compare(equation, function, letters, namespace):
     found = list(islice(filter(None, found), DRAWS))
     for sides in found:
         for (one, a), (other, b) in combinations(sides.items(), 2):
-            if not any(same(x, y) for x in a for y in b):
+            if not any(same(x, y, equation.within) for x in a for y in b):
                 return len(sides), f"{one} is {a[0]}, and {other} is {b[0]}"
     return max(map(len, found), default=0), None
 
@@ -240,24 +256,25 @@ def computed(equation, function, values):
     return found if len(found) > 1 else None
 
 
-def same(a, b):
-    return a.shape == b.shape and np.allclose(a, b, 3e-7, 1e-7)
+def same(a, b, within):
+    return a.shape == b.shape and np.allclose(a, b, 3e-7, 1e-7 + within)
 
 
 def check_formulas(notebook, namespace):
     """Return how many sides were compared, and a message for each lie."""
     letters, read, messages = Letters(notebook), 0, []
     in_bracket = str(letters.calls)
-    for place, formula, function in formulas(notebook, namespace):
+    for place, formula, words, function in formulas(notebook, namespace):
         if function and function.__name__ in in_bracket:
             function = None  # it is one of the letters
         for sides in tex.equations(formula):
-            equation = Equation(sides, letters)
+            equation = Equation(sides, letters, words)
             sides, fault = compare(equation, function, letters, namespace)
             read += sides
             if fault:
                 messages.append(
                     f"{place}: {fault}, for the same numbers. Correct the "
-                    "formula, or the letters in the Notation table."
+                    "formula, the letters in the Notation table, or the "
+                    "function named below."
                 )
     return read, messages

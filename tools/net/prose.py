@@ -9,7 +9,7 @@ import ast
 import builtins
 import re
 
-from tools.net.words import COLOURS, NUMBERS, is_called, pixel
+from tools.net.words import COLOURS, NUMBERS, code, is_called, pixel
 
 NUMBER = r"(?<![\w.,])[-−]?\d(?:[\d,]*\d)?(?:\.\d+)?(?:e[-−]?\d+)?"
 WORD = r"\b[A-Za-z]+(?:-[a-z]+)?"
@@ -32,6 +32,21 @@ UNITS = {
     "billion": r"\b(1e9|10 ?\*\* ?9)\b",
     "pixels?": r"pixel|px|dpi",
 }
+# A unit -> what an expression in it does, and what the line then says.
+SAID = {
+    "per cent": (r"(?<![\w.])100 ?\*(?!.*/ ?100\b)", r"%|\bper ?cent"),
+    "KiB": (r"/ ?2 ?\*\* ?10\b", "KiB"),
+    "MiB": (r"/ ?2 ?\*\* ?20\b", "MiB"),
+    "GiB": (r"/ ?2 ?\*\* ?30\b", "GiB"),
+}
+# How a variable's name ends -> how a text calls the library.
+ENDS = {
+    "torch": r"PyTorch|`(?:torch|nn|F)\.",
+    "tf": r"TensorFlow|Keras|`(?:tf|keras)\.",
+    "keras": r"Keras|`keras\.",
+    "numpy": r"NumPy|`np\.",
+}
+LIBRARY = re.compile("|".join(ENDS.values()))
 # Where a numeral is not a claim: code, mathematics, links, comments, tags,
 # headings, the numbers of a list, exercise headings.
 EXEMPT = [
@@ -86,6 +101,36 @@ def hollow(markdown):
                 f"say {unit}: correct the unit, or write the expression with "
                 "it, as in 2.5<!--= num_bytes / 2**20 --> MiB."
             )
+        elif unit := unsaid_unit(match, markdown):
+            messages.append(
+                f"{expression!r} behind {said} is in {unit}, which the text "
+                f"does not say: write {said} {unit}, or correct the "
+                "expression."
+            )
+    return messages
+
+
+def of_other_libraries(markdown):
+    """Return a message for each claim about another library than the text's.
+
+    That is the one named right behind it, "4 in Keras", or last before it.
+    """
+    messages = []
+    for claim in CLAIM.finditer(markdown) if "<!--=" in markdown else ():
+        ends = re.search(rf"_({'|'.join(ENDS)})\b", claim[2])
+        before = markdown[: claim.start()].rpartition("\n")[2]
+        after = re.match(
+            r"(?: \w+)? (?:in|from) (\S+)", markdown[claim.end() :]
+        )
+        last = LIBRARY.findall(CLAIM.sub("", before))[-1:]
+        behind = LIBRARY.findall(after[1]) if after else []
+        said = (behind or last or [""])[0]
+        if ends and said and not re.fullmatch(ENDS[ends[1]], said):
+            messages.append(
+                f"the text says {claim[1]} of {said.strip('`.')}, by "
+                f"{claim[2].strip()!r}. Correct the expression, or name the "
+                f"library right behind the number: {claim[1]} in Keras."
+            )
     return messages
 
 
@@ -115,13 +160,34 @@ def missing_unit(expression, rest):
     return None
 
 
+def unsaid_unit(claim, markdown):
+    """Return the unit of a claim's expression if its line does not say it.
+
+    In a table the head may say it.
+    """
+    before, after = markdown[: claim.start()], markdown[claim.end() :]
+    if before.rpartition("\n")[2].startswith("|"):
+        return None
+    line = after.partition("\n")[0]
+    for unit, (does, says) in SAID.items():
+        if re.search(does, claim[2]) and not re.search(says, line):
+            return unit
+    return None
+
+
+def faults(markdown):
+    """Return a message for each claim that is wrong as it is written."""
+    checks = unclaimed, hollow, of_other_libraries
+    return [message for check in checks for message in check(markdown)]
+
+
 def check_prose(markdown, namespace):
     """Return a message for each claim of a text that is not true.
 
     namespace: the variables that the expressions in the comments may use,
     and `pixel` with them.
     """
-    messages = [*unclaimed(markdown), *hollow(markdown)]
+    messages = faults(markdown)
     names = {"pixel": pixel, **namespace}
     for said, expression in claims(markdown):
         try:
@@ -147,7 +213,7 @@ def correction(said, value):
     """
     word = said.lower()
     if word in COLOURS:
-        return "" if is_called(value, word) else f"the colour {value}"
+        return "" if is_called(value, word) else f"the colour {code(value)}"
     plain = said.replace(",", "").replace("−", "-")
     plain = str(NUMBERS.get(word, plain))
     if not re.fullmatch(NUMBER, plain):

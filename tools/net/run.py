@@ -1,5 +1,6 @@
 """Run a chapter in this process, with its claims turned into checks."""
 
+import ast
 import io
 import linecache
 import os
@@ -16,17 +17,20 @@ class Run:
 
     namespace: its variables so far; messages: what does not hold; claims:
     (cell's name, text, the variables there) of each text that states numbers;
-    scopes: where shape comments were checked.
+    scopes: where shape comments were checked; collects: a wrong shape is one
+    of the messages, and does not end the run.
     """
 
-    def __init__(self, notebook):
+    def __init__(self, notebook, collects=False):
         words = "\n".join(cell.source for cell in notebook.markdown)
         self.notebook, self.toy = notebook, shapes.notation(words)
         self.messages, self.claims, self.scopes = [], [], []
-        self.waiting = []
+        self.waiting, self.collects = [], collects
         self.namespace = {
             "__name__": "__main__",
-            **shapes.hooks(self.toy, self.scopes),
+            **shapes.hooks(
+                self.toy, self.scopes, self.messages if collects else None
+            ),
         }
 
     def step(self, place):
@@ -45,7 +49,7 @@ class Run:
             lines = cell.source.splitlines(True)
             linecache.cache[file] = len(cell.source), None, lines, file
             try:
-                self.execute(shapes.rewrite(cell.source, name), file)
+                self.execute(self.tree(cell.source, name), file)
             except (Exception, SystemExit) as error:
                 raise NotebookError(
                     f"{name}: {type(error).__name__}: {error}"
@@ -64,6 +68,16 @@ class Run:
         if CLAIM.search(text):
             self.claims.append((name, text, known))
 
+    def tree(self, source, name):
+        """Return a cell's syntax tree with its shape comments as checks."""
+        try:
+            return shapes.rewrite(source, name)
+        except shapes.ShapeError as error:
+            if not self.collects:
+                raise
+            self.messages.append(f"{name}, {error}")
+            return ast.parse(source)
+
     def execute(self, tree, file):
         """Run the syntax tree of a cell, under the name of a file."""
         exec(compile(tree, file, "exec"), self.namespace)
@@ -77,12 +91,17 @@ class Run:
 def run(notebook):
     """Run a notebook's cells in order, without showing what they print.
 
-    Returns the Run. Raises NotebookError, naming the cell, if a cell fails.
+    Returns the Run. Raises NotebookError, naming the cell, if a cell fails,
+    with what did not hold above it.
     """
-    chapter = Run(notebook)
+    chapter = Run(notebook, collects=True)
     with redirect_stdout(io.StringIO()):
         for place in range(len(notebook.cells)):
-            chapter.step(place)
+            try:
+                chapter.step(place)
+            except NotebookError as error:
+                found = "\n".join([*chapter.messages, str(error)])
+                raise NotebookError(found) from error.__cause__
     chapter.finish()
     return chapter
 

@@ -34,19 +34,26 @@ NAMES = {  # what book/notation.md calls the size of a letter in code
     "vocab_size": "N",
     "d_ff": "F",
 }
+STATEMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Expr)
 SIZES = "__sizes__"  # the sizes of the letters in the scope that runs
 CHECK = "__check_shape__"
 OPEN = "__open_scope__"
 SHAPED = re.compile(r"#\s*\(")  # how a shape comment begins
 # In a docstring: `query (..., T, K), key and value (..., S, K)`, and no
 # second shape to choose from.
-SHAPE = r"\((?:(?:\.\.\.|[A-Z]|\d+)(?:, |,?(?=\))))+\)"
+SIZE = r"(?:[A-Z]|\d+)(?: (?:[*+-] )?(?:[A-Z]|\d+))*"  # or 3 D, for 3 * D
+SHAPE = rf"\((?:(?:\.\.\.|{SIZE})(?:, |,?(?=\))))+\)"
 DESCRIBED = re.compile(
     rf"\b((?:\w+(?:,\s+|\s+and\s+))*\w+)\s+({SHAPE})(?!,?\s*(?:or\s+)?\()"
 )
 # And of what a function returns: `Return the table, (T, D).`, `Return the
-# output (..., T, V) and the weights (..., T, S).`, `result (..., T, N)`.
+# output (..., T, V) and the weights (..., T, S).`, `result (..., T, N)`,
+# `Returns (B, T).`, `The output is (B, T).`
 RESULT = re.compile(rf"(?:,|\b(?:the|result)(?: (\w+))?)\s+({SHAPE})")
+
+LATER = (
+    rf"(?m)\b(?:result|(?:Returns|(?:result|output) is)(?=.*\.$))\s+({SHAPE})"
+)
 
 
 def notation(markdown):
@@ -90,6 +97,7 @@ def comments(source):
 def parse(comment):
     """Return the shapes of a comment, each a list of its sizes' texts."""
     text = comment.lstrip("# ").split(":")[0].strip()
+    text = re.sub(r"(?<=\w) (?=[A-Z\d])", " * ", text)
     unreadable = ShapeError(
         f"{comment!r} cannot be read as a shape: write (B, T), (T,), () or "
         "(..., T, S), a remark behind a colon, and start a comment that is "
@@ -191,17 +199,29 @@ def open_scope(variables, described, toy):
     return Scope(known, toy)
 
 
-def hooks(toy, scopes):
+def hooks(toy, scopes, faults=None):
     """Return what rewritten code calls, as variables for its namespace.
 
-    toy: sizes from `notation`; scopes: a list that receives each Scope.
+    toy: sizes from `notation`; scopes: a list that receives each Scope;
+    faults: one that receives a message for each line whose shape is wrong,
+    or None, to raise ShapeError.
     """
+
+    def checked(value, comment, sizes, place, *who):
+        try:
+            return check_shape(value, comment, sizes, place, *who)
+        except ShapeError as error:
+            if faults is None:
+                raise
+            if not any(fault.startswith(f"{place}: ") for fault in faults):
+                faults.append(str(error))
+            return value
 
     def opened(variables, described):
         scopes.append(open_scope(variables, described, toy))
         return scopes[-1]
 
-    return {CHECK: check_shape, OPEN: opened}
+    return {CHECK: checked, OPEN: opened}
 
 
 def check_shape(value, comment, sizes, place, who="comment"):
@@ -344,8 +364,8 @@ class Rewriter(ast.NodeTransformer):
 def result(docstring, parameters):
     """Return the shapes that a docstring gives of what is returned."""
     first = re.match(r"(?s)Return\b.*?\.(?=\s|$)", docstring)
-    later = re.findall(rf"\bresult\s+{SHAPE}", docstring)
-    said = RESULT.findall(" ".join([first[0] if first else "", *later]))
+    later = re.findall(LATER, docstring)
+    said = RESULT.findall(" result ".join([first[0] if first else "", *later]))
     strange = {*parameters, "shape"}  # what has a shape, or is asked for it
     return ", ".join(shape for name, shape in said if name not in strange)
 
@@ -365,25 +385,34 @@ def names_used(tree):
     return names[ast.Load] - names[ast.Store]
 
 
+def check_comments(source, tree):
+    """Raise ShapeError for a comment that is unread or has no statement.
+
+    tree: the syntax tree of the source.
+    """
+    if not (found := comments(source)):
+        return
+    ends = {n.end_lineno for n in ast.walk(tree) if isinstance(n, STATEMENTS)}
+    for line, comment in found.items():
+        parse(comment)
+        if line not in ends:
+            raise ShapeError(
+                f"line {line}: the shape {comment.lstrip('# ')} stands on no "
+                "assignment, return or expression; put it on the last line "
+                "of the statement that it describes."
+            )
+
+
 def rewrite(source, cell="the cell"):
     """Return a cell's syntax tree with its shape comments as checks.
 
     cell: its name in messages. Raises ShapeError for a comment that cannot
     be read or has no statement.
     """
-    found = comments(source)
-    for comment in found.values():
-        parse(comment)
-    rewriter = Rewriter(found, cell)
     tree = ast.parse(source)
+    check_comments(source, tree)
+    rewriter = Rewriter(comments(source), cell)
     opened = rewriter.opened(names_used(tree), {})
     tree = rewriter.visit(tree)
-    if rewriter.waiting:
-        line, comment = rewriter.waiting.popitem()
-        raise ShapeError(
-            f"line {line}: the shape {comment.lstrip('# ')} stands on no "
-            "assignment, return or expression; put it on the last line of "
-            "the statement that it describes."
-        )
     tree.body.insert(0, opened)
     return tree

@@ -75,7 +75,8 @@ def false_rows(text, namespace):
                 yield (
                     f"the row {COMMENT.sub('', label)!r}: {wrong}. Correct "
                     "the code, or the comment in the row's first cell that "
-                    "says what it gives: <!-- ({} == key_mask).all() -->."
+                    "says what it gives, with a space and no = behind <!--: "
+                    "<!-- ({} == key_mask).all() -->."
                 )
 
 

@@ -44,6 +44,14 @@ def is_called(colour, word):
     }[word]
 
 
+def code(colour):
+    """Return a colour as #rrggbb, with the words that name it."""
+    from matplotlib.colors import to_hex
+
+    called = sorted(word for word in COLOURS if is_called(colour, word))
+    return f"{to_hex(colour)}, that is {' or '.join(called) or 'no word'}"
+
+
 def pixel(ax, row, column):
     """Return the colour of a cell of the matrix that a panel shows."""
     image = ax.images[0]

@@ -1,9 +1,11 @@
 """The book as a whole: what holds between its chapters."""
 
 import ast
+import re
 
 from tools.net import shapes
 from tools.net.rules.common import trees
+from tools.net.tables import codes, rows_with
 from tools.notebooks import label
 from tools.settings import chapters
 
@@ -38,6 +40,38 @@ def shapes_said_once(notebooks):
     for shape in sorted(ONCE):
         if len(places.get(shape, [])) != 1:
             yield f"{label(__file__)}: ({shape}) is not said once; remove it."
+
+
+def one_thing_one_name(notebooks):
+    """Yield a message for each thing that two Notation tables name apart."""
+    first = {}
+    for notebook in notebooks:
+        for cell in notebook.markdown:
+            for row in rows_with(cell.source, "in code", "in formulas"):
+                for thing, name in things(row):
+                    known = first.setdefault(thing, name)
+                    if name != known:
+                        yield (
+                            f"{notebook.name(cell)}: the Notation table calls "
+                            f"{thing!r} {name}, and another {known}. Correct "
+                            "the one that is wrong."
+                        )
+
+
+def things(row):
+    """Yield (thing, name) of a row of a Notation table.
+
+    The thing is without articles and plurals; a size is named by its letter.
+    """
+    if not (said := row.get("axis") or row.get("thing")):
+        return
+    said = re.sub(r"\b(the|an?) |s\b", "", said)
+    names = [shapes.NAMES.get(n, n) for n in codes(row["in code"])]
+    parts = re.split(", (?:and )?", said)
+    if len({*names}) == 1:
+        yield parts[0], names[0]
+    elif len(parts) == len(names):
+        yield from zip(parts, names, strict=True)
 
 
 def named_body(node):

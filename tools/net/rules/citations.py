@@ -7,6 +7,10 @@ from typing import NamedTuple
 from tools.net.rules.common import LINK, outside_fences, rule
 from tools.net.rules.text import BIBLIOGRAPHY, words_of
 
+MEETS = {  # a venue -> the month, about; no paper is on arXiv long before
+    **{"EACL": 4, "ICLR": 5, "NAACL": 6, "ICML": 8},
+    **{"ACL": 8, "EMNLP": 12, "NeurIPS": 12},
+}
 CORRECT = "Correct it, or the entry in book/bibliography.md."
 NAME = r"[^\W\d_a-z][\w-]+"
 YEAR = r"\b(?:19|20)\d\d\b"
@@ -142,17 +146,21 @@ def unlisted(said, parts, entry):
 def misdated(entries):
     """Yield a message for each entry whose year its address belies.
 
-    arXiv's numbers begin with year and month; a venue may follow a year later.
+    arXiv's numbers begin with year and month; a venue meets within a year.
     """
     for entry in entries:
-        arxiv = re.search(r"arxiv\.org/abs/(\d\d)\d\d\.", entry.link)
+        arxiv = re.search(r"arxiv\.org/abs/(\d\d)(\d\d)\.", entry.link)
         path = re.search(r"/(20\d\d)/", entry.link)
         if entry.year and (arxiv or path):
             year = int(f"20{arxiv[1]}" if arxiv else path[1])
-            later = int(bool(arxiv and entry.venue))
-            if not year <= int(entry.year) <= year + later:
+            months = 12 * (int(entry.year) - year)
+            if arxiv and (name := re.match(r"\w+", entry.venue)):
+                posted = int(arxiv[2])
+                months += MEETS.get(name[0], posted) - posted
+            if not 0 <= months <= 12 * bool(arxiv and entry.venue):
                 yield (
                     f"book/bibliography.md: [{entry.title}] is of "
                     f"{entry.year}, and {entry.link} of {year}. Correct the "
-                    "year; without a venue, it is that of the address."
+                    "year: it is that of the address, or of the venue within "
+                    "twelve months."
                 )

@@ -220,10 +220,9 @@ def scopes(table):
 
 @rule
 def shape_comments_can_be_read(notebook):
-    for cell, _ in trees(notebook):
+    for cell, tree in trees(notebook):
         try:
-            if shapes.comments(cell.source):
-                shapes.rewrite(cell.source)
+            shapes.check_comments(cell.source, tree)
         except shapes.ShapeError as error:
             yield f"{notebook.name(cell)}: {error}"
 
@@ -271,7 +270,7 @@ def shapes_said(source):
     found = {}
     for node in walk(tree):
         line = getattr(node, "end_lineno", None)
-        if isinstance(node, VALUED) and line in said:
+        if isinstance(node, shapes.STATEMENTS) and line in said:
             targets = getattr(node, "targets", None)
             kind = type(node).__name__.lower()
             name = ast.unparse(targets[0]) if targets else kind
@@ -279,9 +278,6 @@ def shapes_said(source):
             shape = re.sub(r"\b1, |, 1\b", "", shape).replace(",)", ")")
             found.setdefault(re.sub(r"_tf\b", "", name), []).append(shape)
     return found
-
-
-VALUED = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Expr)
 
 
 def subsequence(short, long):

@@ -13,7 +13,10 @@ MIN_ALT = 20
 COLOUR = re.compile(rf"(?i)\b({'|'.join(sorted(COLOURS))})\b")
 CURVES = ("plot", "step", "semilogx", "semilogy", "loglog")
 # What no axis of a picture is called, as rows are queries, columns keys.
-PICTURES = {"x": {"query", "output"}, "y": {"key", "input", "column"}}
+PICTURES = {
+    "x": {"query", "output", "p"},
+    "y": {"key", "input", "column", "q"},
+}
 COUNT = "no one two three four five six seven eight nine ten".split()
 
 
@@ -176,8 +179,8 @@ def labels_are_those_of_the_data(notebook):
                 if others & words(label):
                     yield (
                         f"{notebook.name(cell)}: the {axis} axis is called "
-                        f"{ast.unparse(label)}: rows are queries and outputs, "
-                        "columns keys, inputs and columns."
+                        f"{ast.unparse(label)}: rows are queries, outputs and "
+                        "p, columns keys, inputs, columns and q."
                     )
 
 

@@ -1,4 +1,8 @@
-"""Links: one that has the name of a heading leads to it."""
+"""Links: one that has the name of a heading leads to it.
+
+The name may be in lower case, or a word of it: [masks] leads to a heading
+about a mask.
+"""
 
 import re
 from functools import cache, lru_cache
@@ -26,14 +30,14 @@ def misnamed(words, page, named):
     for text, target in LINK.findall(outside_fences(words)):
         file, _, heading = target.partition("#")
         place, chapter = (file or page, heading), (file or page, "")
-        there = named.get(text, {place})
+        there = named.get(text) or named.get(loosely(text), {place})
         # A chapter's name may lead to any of its sections.
         if ":" not in target and not {place, chapter} & there:
-            titled = " or ".join(sorted("#".join(p).strip("#") for p in there))
+            titled = sorted("#".join(p).strip("#") for p in there)[:3]
             yield (
                 f"the link [{text}] leads to {target}, but {text!r} is the "
-                f"heading of {titled}. Lead it there, or let it say what is "
-                f"at {target}."
+                f"heading of {' or '.join(titled)}. Lead it there, or let "
+                f"it say what is at {target}."
             )
 
 
@@ -43,8 +47,13 @@ def titles(page, words):
     words: what stands on the page of that name, wherever it lies. The anchor
     of a page's title is empty.
     """
+    return named_in(*(texts() | {page: words}).items())
+
+
+@lru_cache(maxsize=3)  # the same for all pages as they are stored
+def named_in(*pages):
     named = {}
-    for file, text in (texts() | {page: words}).items():
+    for file, text in pages:
         for title, heading in headings_on(text):
             named.setdefault(title, set()).add((file, heading))
     return named
@@ -61,8 +70,16 @@ def texts():
 def headings_on(text):
     """Return (title, anchor) of each heading of a page.
 
-    A side road has the name behind the colon, too.
+    A side road has the name behind the colon, too; and each title stands
+    there once more as `loosely` says it, and so do its longer words.
     """
     found = re.findall(r"(?m)^(#+) (.+)$", outside_fences(text))
     whole = [(t, "" if marks == "#" else anchor(t)) for marks, t in found]
-    return whole + [(t.removeprefix("Side road: "), a) for t, a in whole]
+    whole += [(t.removeprefix("Side road: "), a) for t, a in whole]
+    parts = [(w, a) for t, a in whole for w in (t, *re.findall(r"\w{4,}", t))]
+    return whole + [(loosely(words), a) for words, a in parts]
+
+
+def loosely(text):
+    """Return a text without capitals, at its end a singular."""
+    return text.lower().removesuffix("s")

@@ -16,8 +16,9 @@ from tools.net.words import NUMBERS
 from tools.notebooks import alt_text
 
 # What a chapter counts: from three on, it is computed or stands below.
-COUNTED = """answers bases candidates checks customs exercises lookups mistakes
-results rules slips sums tests vocabularies ways widths wishes""".split()
+COUNTED = """answers bases candidates chapters checks customs exercises lookups
+mistakes results rules slips sums tests vocabularies ways widths
+wishes""".split()
 WORDS = "|".join(sorted(NUMBERS, key=len, reverse=True))
 NOUN = rf"(?: [a-z]+){{0,2}}? ({'|'.join(COUNTED)})\b"
 COUNT = re.compile(rf"(?i)(?<![\w-])({WORDS}){NOUN}")
@@ -37,8 +38,7 @@ OF = {"Wrong on purpose": "mistakes", "Exercises": "exercises"}
 @rule
 def numbers_in_prose_are_computed(notebook):
     for cell in notebook.cells:
-        words = words_of(cell)
-        for message in [*prose.unclaimed(words), *prose.hollow(words)]:
+        for message in prose.faults(words_of(cell)):
             yield f"{notebook.name(cell)}: {message}"
 
 
@@ -90,8 +90,8 @@ def counts_in_words_are_computed(notebook):
             have = sorted(n for n, what in known if what == noun)
             if number > 2 and number not in have:
                 yield (
-                    f"{notebook.name(cell)}: says {match.group()!r}; this "
-                    f"chapter counts {have or 'no'} {noun}. Correct the "
+                    f"{notebook.name(cell)}: says {match.group()!r}; what "
+                    f"stands here counts {have or 'no'} {noun}. Correct the "
                     f"number, or compute it: {match[1]}<!--= len(...) -->."
                 )
 
@@ -114,7 +114,7 @@ def counted(notebook):
     for title, parts, body in sections(notebook):
         if parts:
             known |= {(len(parts), match[2]) for match in counts(title)}
-        for paragraph, items in LISTED.findall(body):
+        for paragraph, items in LISTED.findall(f"{title}{body}"):
             known |= {
                 (count(items), match[2])
                 for match in counts(paragraph)

@@ -2,15 +2,44 @@
 
 import re
 
+from tools.net import shapes
+from tools.net.rules import citations, links, numbers, text
 from tools.net.rules.common import LINK, outside_fences
 from tools.net.rules.text import anchor
+from tools.net.tables import codes, rows_with
+
+# The rules of chapters that hold for every page.
+PROSE = [
+    citations.citations_are_those_of_the_bibliography,
+    links.links_lead_where_they_say,
+    numbers.counts_in_words_are_computed,
+    numbers.lists_are_as_long_as_announced,
+    text.no_empty_words,
+    text.terms_are_bold_once,
+]
+
+
+def unknown_names(page, notebooks):
+    """Yield a message for each name of the book that no chapter's code has."""
+    cells = (cell for notebook in notebooks for cell in notebook.code)
+    known = set(re.findall(r"\w+", "\n".join(cell.source for cell in cells)))
+    known |= shapes.NAMES.keys()  # a size may be there for its letter alone
+    for cell in page.markdown:
+        for row in rows_with(cell.source, "in code", "in formulas"):
+            for name in codes(row["in code"]):
+                if name not in known:
+                    yield (
+                        f"{page.name(cell)}: has {name}, which no code of the "
+                        "book has. Correct the name."
+                    )
 
 
 def checks_elsewhere(symptoms, notebooks):
     """Yield a message for each check that its symptom's links do not lead to.
 
     symptoms: the page's Markdown, where `- [...](masks.ipynb#section)` is
-    followed by `Check:` and code that stands in one of the sections linked.
+    followed by `Check:` and code that stands in one of the sections linked;
+    in one that says *Check* itself, behind that, as code or as words.
     """
     files = {notebook.path.name: notebook for notebook in notebooks}
     _, _, text = symptoms.partition("\n## ")
@@ -20,14 +49,16 @@ def checks_elsewhere(symptoms, notebooks):
             yield f"book/symptoms.md: say by 'Check: ...' what finds {says!r}."
         targets = [target for _, target in LINK.findall(entry)]
         there = "\n".join(
-            section(files[file], heading)
+            re.sub(r"(?s)^.*?\*Check\*", "", section(files[file], heading))
             for file, _, heading in (t.partition("#") for t in targets)
             if file in files
         )
         for name in re.findall(r"`([^`]+)`", check):
-            if not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", there):
+            words = re.escape(name).replace("_", "[_ ]")
+            if not re.search(rf"(?<!\w){words}(?!\w)", there):
                 yield (
-                    f"book/symptoms.md: the check `{name}` does not stand in "
+                    f"book/symptoms.md, {says[:50]!r}: the check `{name}` "
+                    "does not stand, or not behind *Check*, in "
                     f"{' or '.join(targets)}. Name one that does, or make of "
                     "its name a link to the section where it stands."
                 )
