@@ -556,3 +556,53 @@ def test_the_strict_lookup_says_which_ids_there_are(book):
 def test_words_that_look_like_special_tokens_get_no_second_id(book):
     vocabulary = book["build_vocabulary"](["<unk>", "b", "<pad>", "b"])
     assert vocabulary == {"<pad>": 0, "<unk>": 1, "b": 2}
+
+
+# The checks of "Wrong on purpose"
+
+
+RIGHT = (
+    ["b", "a"],
+    (3, 2),
+    {"<pad>": 0, "a": 1, "b": 2},
+    np.array([2, 1, 0]),
+    np.array([[0, 0], [1, 1], [2, 2]]),
+)
+FAULTS = {
+    "shape": {1: (2, 3)},
+    "decode": {0: ["a", "b"]},
+    "holes": {2: {"<pad>": 0, "a": 1, "b": 2, "c": 4}},
+    "range": {4: np.array([[0, 0], [1, 1]])},
+    "count": {3: np.array([2, 1, 1])},
+    "pad row": {4: np.array([[0, 1], [1, 1], [2, 2]])},
+}
+
+
+def test_right_words_ids_and_table_raise_no_complaint(book):
+    assert not any(book["complaints"](*RIGHT).values())
+
+
+@pytest.mark.parametrize("check", FAULTS)
+def test_each_check_of_the_matrix_can_complain(book, check):
+    given = [FAULTS[check].get(i, right) for i, right in enumerate(RIGHT)]
+    says = book["complaints"](*given)
+    assert says[check]
+    # An id more than there are words is also decoded.
+    assert sum(says.values()) == 1 + (check == "count")
+
+
+def test_a_negative_id_is_out_of_range(book):
+    words, shape, vocabulary, _, table = RIGHT
+    vocabulary = vocabulary | {"c": -1}
+    ids = np.array([2, 1, -1])
+    says = book["complaints"](words, shape, vocabulary, ids, table)
+    assert says["range"]
+
+
+@pytest.mark.parametrize("mistake", ["no mistake", "pad row not zero"])
+def test_what_the_matrix_prepares_has_the_shapes_asked_for(book, mistake):
+    given = book["prepare"](["b", "a", "b"], 5, 3, mistake)
+    vocabulary, ids, table = given
+    assert list(vocabulary) == ["<pad>", "<unk>", "a", "b"]
+    assert ids.tolist() == [3, 2, 3, 0, 0] and table.shape == (4, 3)
+    assert table[0].any() == (mistake == "pad row not zero")
