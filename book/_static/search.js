@@ -11,15 +11,19 @@ Scorer.score = ([name, title, anchor, , score]) => {
   return isSymptom ? score + 50 : score;
 };
 
-// A page that was found by its words leads to the shortest section that holds
-// most of them, and the extract is taken from there.
+// A page that was found by its words leads to a section, and the extract is
+// taken from there: most of the words, most in the heading, then the shortest.
 const bestSection = (page, words) => {
-  const places = [...page.querySelectorAll("article section[id]")].map((section) => {
-    const text = section.textContent.toLowerCase();
-    return [[...words].filter((word) => text.includes(word)).length, text.length, section];
-  });
-  places.sort(([found, length], [others, longer]) => others - found || length - longer);
-  return places[0]?.[2];
+  const found = (text) => [...words].filter(
+    (word) => text.toLowerCase().includes(word)).length;
+  const places = [...page.querySelectorAll("article section[id]")].map((place) => [
+    -found(place.textContent),
+    -found(place.querySelector("h1, h2, h3").textContent),
+    place.textContent.length,
+    place,
+  ]);
+  places.sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2]);
+  return places[0]?.[3];
 };
 const summarize = Search.makeSearchSummary;
 Search.makeSearchSummary = (text, words, anchor) => {

@@ -6,7 +6,6 @@ notice; test_exercises.py tries it on the stub and the solution.
 
 import math
 from collections import Counter
-from itertools import count
 
 import numpy as np
 import pytest
@@ -105,68 +104,8 @@ def averaged(token_ids, upstream, vocab_size):
     return grad
 
 
-def drawn(std, zero_row=7):
-    """Return an answer that draws with a standard deviation of std(d).
-
-    zero_row: which row is zero, or which rows are; None for no row.
-    """
-
-    def table(vocab_size, d_model, pad_id, seed):
-        rng = np.random.default_rng(seed)
-        rows = std(d_model) * rng.standard_normal((vocab_size, d_model))
-        if zero_row is not None:
-            rows[zero_row] = 0
-        return rows
-
-    return table
-
-
-def s_of(d):
-    return (2 * d) ** -0.5
-
-
-def pads(std):
-    """Return an answer that draws with std(d), and zeroes row pad_id."""
-
-    def table(vocab_size, d_model, pad_id, seed):
-        return drawn(std, pad_id)(vocab_size, d_model, pad_id, seed)
-
-    return table
-
-
-def all_the_same(vocab_size, d_model, pad_id, seed):
-    table = np.full((vocab_size, d_model), (2 * d_model) ** -0.5)
-    table[pad_id] = 0
-    return table
-
-
-SEEDS = count()
-
-
 def raises(*given):
     raise KeyError("what was asked for")
-
-
-def seeded(draw):
-    """Return an answer that draws with a generator of the seed."""
-
-    def table(vocab_size, d_model, pad_id, seed):
-        rng = np.random.default_rng(seed)
-        rows = draw(rng, (vocab_size, d_model), (2 * d_model) ** -0.5)
-        rows[pad_id] = 0
-        return rows
-
-    return table
-
-
-def with_a_nan(vocab_size, d_model, pad_id, seed):
-    table = pads(s_of)(vocab_size, d_model, pad_id, seed)
-    table[1, 0] = np.nan
-    return table
-
-
-def one_row_again(rng, shape, s):
-    return np.tile(s * rng.standard_normal(shape[1]), (shape[0], 1))
 
 
 def last_checked_only(token_ids, table):
@@ -180,10 +119,9 @@ def two_answers(token_ids, table):
 
 
 WRONG = {
-    "pad_share": [
+    "pad_share_of_gradient": [
         (
-            "you believe that zero rows are ignored; a score of 0 has the "
-            "weight exp(0) = 1.",
+            "you believe that padding learns nothing; it has a row, too.",
             lambda n, size: 0.0,
         ),
         ("this is the share of the words.", lambda n, size: n / size),
@@ -446,91 +384,6 @@ WRONG = {
         ("it returns dict, not numbers.", lambda ids, upstream, n: {3: [1.0]}),
         ("your function raises KeyError: 'what was asked for'.", raises),
     ],
-    "balanced_table": [
-        (
-            "the padding row was drawn over; zero it last.",
-            drawn(lambda d: 1, zero_row=None),
-        ),
-        (
-            "the padding row was drawn over; zero it last.",
-            drawn(s_of, zero_row=[0, 1]),
-        ),
-        ("row 0 is zero, and pad_id is 7.", drawn(s_of, zero_row=0)),
-        ("row 7 is zero, and pad_id is 0.", drawn(s_of, zero_row=7)),
-        (
-            "the wrong rows are zero; only row 7 should.",
-            drawn(lambda d: 0),
-        ),
-        (
-            "the wrong rows are zero; only row 7 should.",
-            drawn(lambda d: 1, zero_row=[7, 299]),
-        ),
-        ("your deviation is 1.000: PyTorch's default.", pads(lambda d: 1)),
-        (
-            "your deviation is 0.125: tensor2tensor's.",
-            pads(lambda d: d**-0.5),
-        ),
-        (
-            "your deviation is 0.029: Keras' default.",
-            pads(lambda d: 0.05 / 3**0.5),
-        ),
-        (
-            "your deviation is 0.707: balanced only without the factor.",
-            pads(lambda d: 0.5**0.5),
-        ),
-        (
-            "your deviation is 0.008: a variance taken for a deviation.",
-            pads(lambda d: 1 / (2 * d)),
-        ),
-        (
-            "your deviation is 0.074: Xavier's.",
-            seeded(
-                lambda rng, shape, s: (
-                    (2 / sum(shape)) ** 0.5 * rng.standard_normal(shape)
-                )
-            ),
-        ),
-        (
-            "your deviation is 0.051: uniform from -s to s deviates by less "
-            "than s.",
-            seeded(lambda rng, shape, s: rng.uniform(-s, s, shape)),
-        ),
-        (
-            "the mean of your numbers is 5.00, not 0.",
-            seeded(lambda rng, shape, s: 5 + s * rng.standard_normal(shape)),
-        ),
-        (
-            "the mean of your numbers is 0.09, not 0.",
-            seeded(lambda rng, shape, s: s * (1 + rng.standard_normal(shape))),
-        ),
-        ("1.99 times the right deviation.", pads(lambda d: (2 / d) ** 0.5)),
-        (
-            "2.00 times the right deviation.",
-            pads(lambda d: 128**-0.5),  # balanced for d = 64 only
-        ),
-        ("1.05 times the right deviation.", pads(lambda d: 1.05 * s_of(d))),
-        ("0.95 times the right deviation.", pads(lambda d: 0.95 * s_of(d))),
-        ("11.83 times the right deviation.", pads(lambda d: 1.05)),
-        ("some words have the same row; draw each number.", all_the_same),
-        (
-            "some words have the same row; draw each number.",
-            seeded(one_row_again),
-        ),
-        (
-            "seed is not used.",
-            lambda n, d, pad, seed: pads(s_of)(n, d, pad, 0),
-        ),
-        (
-            "one seed gives two tables.",
-            lambda n, d, pad, seed: pads(s_of)(n, d, pad, next(SEEDS)),
-        ),
-        ("NaN or infinity is returned.", with_a_nan),
-        (
-            "the shape is (64, 300) instead of (300, 64).",
-            lambda n, d, pad, seed: pads(s_of)(n, d, pad, seed).T,
-        ),
-        ("your function raises KeyError: 'what was asked for'.", raises),
-    ],
 }
 
 
@@ -555,17 +408,6 @@ def gradient_tf(token_ids, upstream, vocab_size):
     return tf.math.unsorted_segment_sum(upstream, token_ids, vocab_size)
 
 
-def balanced_torch(vocab_size, d_model, pad_id, seed):
-    import torch
-
-    torch.manual_seed(seed)
-    layer = torch.nn.Embedding(vocab_size, d_model, padding_idx=pad_id)
-    torch.nn.init.normal_(layer.weight, std=s_of(d_model))
-    with torch.no_grad():
-        layer.weight[pad_id] = 0
-    return layer.weight  # a parameter, which is being trained
-
-
 def share_tf(num_words, seq_len):
     import tensorflow as tf
 
@@ -582,11 +424,10 @@ def frequent_numpy(words, min_count):
 @pytest.mark.parametrize(
     ("name", "answer"),
     [
-        ("pad_share", share_tf),
+        ("pad_share_of_gradient", share_tf),
         ("frequent_vocabulary", frequent_numpy),
         ("table_gradient", gradient_torch),
         ("table_gradient", gradient_tf),
-        ("balanced_table", balanced_torch),
     ],
 )
 def test_answers_in_either_framework_are_accepted(book, name, answer):
@@ -688,14 +529,6 @@ def test_rows_that_move_are_those_of_the_optimiser(book):
         assert list(moved.values()) == [[3, 4], seen, seen, every, every]
 
 
-def test_padding_gets_less_than_its_share_on_average(book):
-    shares = book["pad_shares"]
-    assert all(row["mean"] < row["alike"] for row in shares.values())
-    draws = [book["pad_attention"](4, 10, 64, seed) for seed in range(300)]
-    assert 0.47 < np.mean(draws) < 0.53
-    assert np.quantile(draws, 0.05) < 0.32 < 0.68 < np.quantile(draws, 0.95)
-
-
 # What the chapter's functions refuse.
 
 
@@ -725,11 +558,51 @@ def test_words_that_look_like_special_tokens_get_no_second_id(book):
     assert vocabulary == {"<pad>": 0, "<unk>": 1, "b": 2}
 
 
-# The numbers
+# The checks of "Wrong on purpose"
 
 
-def test_position_vectors_follow_the_paper(book):
-    for (p, c), found in np.ndenumerate(book["position_vectors"](50, 6)):
-        angle = p / 10000 ** (2 * (c // 2) / 6)
-        right = math.cos(angle) if c % 2 else math.sin(angle)
-        assert math.isclose(found, right, abs_tol=1e-12)
+RIGHT = (
+    ["b", "a"],
+    (3, 2),
+    {"<pad>": 0, "a": 1, "b": 2},
+    np.array([2, 1, 0]),
+    np.array([[0, 0], [1, 1], [2, 2]]),
+)
+FAULTS = {
+    "shape": {1: (2, 3)},
+    "decode": {0: ["a", "b"]},
+    "holes": {2: {"<pad>": 0, "a": 1, "b": 2, "c": 4}},
+    "range": {4: np.array([[0, 0], [1, 1]])},
+    "count": {3: np.array([2, 1, 1])},
+    "pad row": {4: np.array([[0, 1], [1, 1], [2, 2]])},
+}
+
+
+def test_right_words_ids_and_table_raise_no_complaint(book):
+    assert not any(book["complaints"](*RIGHT).values())
+
+
+@pytest.mark.parametrize("check", FAULTS)
+def test_each_check_of_the_matrix_can_complain(book, check):
+    given = [FAULTS[check].get(i, right) for i, right in enumerate(RIGHT)]
+    says = book["complaints"](*given)
+    assert says[check]
+    # An id more than there are words is also decoded.
+    assert sum(says.values()) == 1 + (check == "count")
+
+
+def test_a_negative_id_is_out_of_range(book):
+    words, shape, vocabulary, _, table = RIGHT
+    vocabulary = vocabulary | {"c": -1}
+    ids = np.array([2, 1, -1])
+    says = book["complaints"](words, shape, vocabulary, ids, table)
+    assert says["range"]
+
+
+@pytest.mark.parametrize("mistake", ["no mistake", "pad row not zero"])
+def test_what_the_matrix_prepares_has_the_shapes_asked_for(book, mistake):
+    given = book["prepare"](["b", "a", "b"], 5, 3, mistake)
+    vocabulary, ids, table = given
+    assert list(vocabulary) == ["<pad>", "<unk>", "a", "b"]
+    assert ids.tolist() == [3, 2, 3, 0, 0] and table.shape == (4, 3)
+    assert table[0].any() == (mistake == "pad row not zero")

@@ -80,12 +80,12 @@ def lookup(book, word):
     parts = {}
     for n, one in enumerate(book["one_hot"](ids, len(entries))[0]):
         parts[f"one-{n}"] = f"{one:.0f}"
-        for c in range(4):
+        for c in range(table.shape[1]):
             parts[f"number-{n}-{c}"] = str(table[n, c].item())
     product = book["embed_one_hot"](ids, table.float())[0]  # (D,)
     parts |= {f"product-{c}": f"{x:.0f}" for c, x in enumerate(product)}
     said = f"“{entries[word]}” has id {word}: a 1 in column {word} of its "
-    said += f"one-hot row. Times the table: {', '.join(map(str, vector))}, "
+    said += f"one-hot vector. Times the table: {', '.join(map(str, vector))}, "
     return f"{said}row {word}.", parts
 
 

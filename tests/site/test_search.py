@@ -96,7 +96,7 @@ def test_search_puts_the_chapter_of_that_name_first(search):
 def test_search_puts_symptoms_first_for_a_symptom(visit, words):
     page = visit("search", f"?q={words.replace(' ', '+')}")
     first = page.locator("#search-results li a").first
-    assert first.get_attribute("href").startswith("book/symptoms.html")
+    assert "/symptoms.html" in first.get_attribute("href")
 
 
 def test_a_page_found_by_its_words_leads_to_the_section(visit, site):
