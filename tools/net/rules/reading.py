@@ -138,6 +138,8 @@ def names_made(tree):
                 yield node.name
             case ast.Name(ctx=ast.Store()):
                 yield node.id
+            case ast.ExceptHandler(name=str(name)):
+                yield name
             case ast.arg():
                 yield node.arg
             case ast.alias():
