@@ -26,7 +26,6 @@ PAGES = {*contents(), "search", "genindex"}
 
 def pytest_itemcollected(item):
     """Keep the tests of one page in one process, which loads it once."""
-    item.add_marker(pytest.mark.browser)
     parameters = getattr(item, "callspec", None)
     values = parameters.params.values() if parameters else ()
     if item.get_closest_marker("xdist_group") is None:

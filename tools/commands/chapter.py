@@ -109,41 +109,21 @@ def executed(name, cells):
 def layout(name):
     """Return a dict: path -> its text once the book has the chapter."""
     title = name.replace("_", " ").capitalize()
-    readme = ROOT / "README.md"
-    # The chapter comes last: it takes over the last one's closing sentence.
     last = chapters()[-1].removeprefix("book/")
     before = Notebook.read(BOOK / f"{last}.ipynb")
     before_title = before.cells[0].source.partition("\n")[0].strip("# ")
-    text, mark, closing = before.cells[-1].source.rpartition("Next: ")
-    if not mark:
-        raise NewChapterError(
-            f"{label(before.path)} does not end with a line 'Next: ...'; "
-            "write one, as the other chapters have it"
-        )
-    before.cells[-1].source = (
-        f"{text}Next: [{title}]({name}.ipynb), because something is still "
-        "missing: say here what."
-    )
+    closing = hand_over(before, f"[{title}]({name}.ipynb)")
     template = TEMPLATE.read_text("utf-8")
     for word, meaning in {
         "chapter_name": name,
         "TITLE": title,
         "SLUG": slug(),
         "BEFORE": f"[{before_title}]({last}.ipynb)",
-        "NEXT": mark + closing,
+        "NEXT": closing,
     }.items():
         template = template.replace(word, meaning)
     cells, tests = read(template)
-    drawing = MAP.read_text("utf-8")
-    view = re.search(r'viewBox="0 0 360 (\d+)"', drawing)
-    height = int(view[1]) if view else 0
-    box = (
-        f'  <a href="{name}.html">\n'
-        f'    <rect x="6" y="{height + 2}" width="348" height="30" rx="6"/>\n'
-        f'    <text x="180" y="{height + 22}">{title}</text>\n'
-        "  </a>\n"
-    )
-    drawing = insert(drawing, "</svg>", f"{box}</svg>", MAP)
+    readme = ROOT / "README.md"
     return {
         BOOK / f"{name}.ipynb": executed(name, cells),
         TESTS / f"test_{name}.py": tests,
@@ -160,13 +140,41 @@ def layout(name):
             rf"\g<0>- [{title}](book/{name}.ipynb)\n",
             readme,
         ),
-        MAP: insert(
-            drawing,
-            r'(viewBox="0 0 360 )\d+"',
-            rf'\g<1>{height + 36}"',
-            MAP,
-        ),
+        MAP: with_box(MAP.read_text("utf-8"), title, f"{name}.html"),
     }
+
+
+def hand_over(before, link):
+    """Let the last chapter end with a link; return how it ended until now.
+
+    The chapter comes last, and takes over the last one's closing sentence.
+    """
+    text, mark, closing = before.cells[-1].source.rpartition("Next: ")
+    if not mark:
+        raise NewChapterError(
+            f"{label(before.path)} does not end with a line 'Next: ...'; "
+            "write one, as the other chapters have it"
+        )
+    before.cells[-1].source = (
+        f"{text}Next: {link}, because something is still missing: say here "
+        "what."
+    )
+    return mark + closing
+
+
+def with_box(drawing, title, page):
+    """Return the landing page's map with a box below that leads to a page."""
+    view = re.search(r'viewBox="0 0 360 (\d+)"', drawing)
+    height = int(view[1]) if view else 0
+    box = (
+        f'  <a href="{page}">\n'
+        f'    <rect x="6" y="{height + 2}" width="348" height="30" rx="6"/>\n'
+        f'    <text x="180" y="{height + 22}">{title}</text>\n'
+        "  </a>\n"
+    )
+    taller = rf'\g<1>{height + 36}"'
+    drawing = insert(drawing, "</svg>", f"{box}</svg>", MAP)
+    return insert(drawing, r'(viewBox="0 0 360 )\d+"', taller, MAP)
 
 
 def write(texts):

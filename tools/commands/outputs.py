@@ -171,26 +171,32 @@ def store(path, anew):
     return path.read_bytes() != before
 
 
+def fault_of(path, anew):
+    """Store the outputs of a notebook; return what stopped it, or None."""
+    try:
+        changed = store(path, anew)
+    except NotebookError as error:
+        return str(error)
+    except OSError as error:
+        return (
+            f"{label(path)}: {error.strerror}. "
+            f"Once that is mended, run: {remedy(path)}"
+        )
+    print(f"{label(path)}: {'stored' if changed else 'unchanged'}")
+    return None
+
+
 def main(names):
     """Execute and store the named notebooks; return the exit code."""
     os.environ.update(kernel.ENVIRONMENT)
     code = 0
     for path in map(Path, names or paths()):
         try:
-            changed = store(path, anew=not names)
-        except NotebookError as error:
-            code, fault = 1, str(error)
-        except OSError as error:
+            if not (fault := fault_of(path, anew=not names)):
+                continue
             code = 1
-            fault = (
-                f"{label(path)}: {error.strerror}. "
-                f"Once that is mended, run: {remedy(path)}"
-            )
         except KeyboardInterrupt:
             code, fault = 130, f"Interrupted. To go on: {remedy(path)}"
-        else:
-            print(f"{label(path)}: {'stored' if changed else 'unchanged'}")
-            continue
         print(f"{fault}\n{label(path)} was left as it was.", file=sys.stderr)
         if code == 130:
             break

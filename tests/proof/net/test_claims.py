@@ -211,7 +211,6 @@ def edited(notebook, old, new):
     return Notebook(notebook.path, node)
 
 
-@pytest.mark.net
 @frameworks
 @pytest.mark.parametrize(
     ("name", "old", "new"),
@@ -241,7 +240,6 @@ def test_slip_in_a_chapter_of_the_book(chapter_run, name, old, new):
     assert messages and f"book/{name}.ipynb, cell" in messages[0]
 
 
-@pytest.mark.net
 @frameworks
 @pytest.mark.parametrize("name", [path.stem for path in paths()])
 def test_changed_formula_of_the_book(chapter_run, name):

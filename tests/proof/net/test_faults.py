@@ -23,8 +23,6 @@ from tools.net.rules import stored
 from tools.notebooks import Notebook
 from tools.settings import ROOT
 
-pytestmark = pytest.mark.net
-
 # A module run as by python -m; Ctrl-C works, though a shell that started the
 # tests in the background has switched it off.
 RUN = """

@@ -25,8 +25,6 @@ from tools.measure.mutants.make import mutants
 from tools.notebooks import METADATA, Notebook, paths
 from tools.settings import ROOT
 
-pytestmark = pytest.mark.net
-
 
 def notebook_of(path, *sources):
     """Return a notebook of code cells."""

@@ -32,8 +32,6 @@ from tools.net.words import NUMBERS
 from tools.notebooks import Notebook, alt_text, label, paths, remedy, tags
 from tools.settings import BOOK
 
-pytestmark = pytest.mark.net
-
 NAMES = [path.stem for path in paths()]
 MAX_PLACES = 100
 

@@ -15,8 +15,6 @@ import pytest
 from tools.commands import chapter as new_chapter
 from tools.settings import BOOK, ROOT
 
-pytestmark = pytest.mark.net
-
 NAME = "another_one"
 
 

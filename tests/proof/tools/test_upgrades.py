@@ -88,7 +88,6 @@ def test_a_text_that_takes_room_in_the_drawing_is_refused(monkeypatch):
 NATIVE = "import os\nos.write(1, b'native')\nos.write(2, b'native')\nprint(1)"
 
 
-@pytest.mark.net
 def test_native_lines_are_not_recorded(tmp_path, monkeypatch):
     monkeypatch.delenv("PYTEST_CURRENT_TEST")  # which has the same effect
     cell = new_code_cell(NATIVE)
