@@ -1,4 +1,4 @@
-"""The chapter on positions: checkers, layer and matrix.
+"""The chapter on positions: checkers, layer, factor and matrix.
 
 Each checker is tried on one wrong answer for each thing that it claims to
 notice; test_exercises.py tries it on the stub and the solution. The
@@ -6,6 +6,7 @@ table is held to a published package.
 """
 
 import math
+from itertools import count
 
 import numpy as np
 import pytest
@@ -98,6 +99,66 @@ def wrong_at(*case, answer, found=7.0):
 
 
 find = power_of(lambda d: -d / 2)
+
+
+def drawn(std, zero_row=7):
+    """Return an answer that draws with a standard deviation of std(d).
+
+    zero_row: which row is zero, or which rows are; None for no row.
+    """
+
+    def table(vocab_size, d_model, pad_id, seed):
+        rng = np.random.default_rng(seed)
+        rows = std(d_model) * rng.standard_normal((vocab_size, d_model))
+        if zero_row is not None:
+            rows[zero_row] = 0
+        return rows
+
+    return table
+
+
+def s_of(d):
+    return (2 * d) ** -0.5
+
+
+def pads(std):
+    """Return an answer that draws with std(d), and zeroes row pad_id."""
+
+    def table(vocab_size, d_model, pad_id, seed):
+        return drawn(std, pad_id)(vocab_size, d_model, pad_id, seed)
+
+    return table
+
+
+def all_the_same(vocab_size, d_model, pad_id, seed):
+    table = np.full((vocab_size, d_model), (2 * d_model) ** -0.5)
+    table[pad_id] = 0
+    return table
+
+
+SEEDS = count()
+
+
+def seeded(draw):
+    """Return an answer that draws with a generator of the seed."""
+
+    def table(vocab_size, d_model, pad_id, seed):
+        rng = np.random.default_rng(seed)
+        rows = draw(rng, (vocab_size, d_model), (2 * d_model) ** -0.5)
+        rows[pad_id] = 0
+        return rows
+
+    return table
+
+
+def with_a_nan(vocab_size, d_model, pad_id, seed):
+    table = pads(s_of)(vocab_size, d_model, pad_id, seed)
+    table[1, 0] = np.nan
+    return table
+
+
+def one_row_again(rng, shape, s):
+    return np.tile(s * rng.standard_normal(shape[1]), (shape[0], 1))
 
 
 def blind_to(base):
@@ -404,6 +465,91 @@ WRONG = {
         ),
         ("your function raises KeyError: 'what was asked for'.", raises),
     ],
+    "balanced_table": [
+        (
+            "the padding row was drawn over; zero it last.",
+            drawn(lambda d: 1, zero_row=None),
+        ),
+        (
+            "the padding row was drawn over; zero it last.",
+            drawn(s_of, zero_row=[0, 1]),
+        ),
+        ("row 0 is zero, and pad_id is 7.", drawn(s_of, zero_row=0)),
+        ("row 7 is zero, and pad_id is 0.", drawn(s_of, zero_row=7)),
+        (
+            "the wrong rows are zero; only row 7 should.",
+            drawn(lambda d: 0),
+        ),
+        (
+            "the wrong rows are zero; only row 7 should.",
+            drawn(lambda d: 1, zero_row=[7, 299]),
+        ),
+        ("your deviation is 1.000: PyTorch's default.", pads(lambda d: 1)),
+        (
+            "your deviation is 0.125: tensor2tensor's.",
+            pads(lambda d: d**-0.5),
+        ),
+        (
+            "your deviation is 0.029: Keras' default.",
+            pads(lambda d: 0.05 / 3**0.5),
+        ),
+        (
+            "your deviation is 0.707: balanced only without the factor.",
+            pads(lambda d: 0.5**0.5),
+        ),
+        (
+            "your deviation is 0.008: a variance taken for a deviation.",
+            pads(lambda d: 1 / (2 * d)),
+        ),
+        (
+            "your deviation is 0.074: Xavier's.",
+            seeded(
+                lambda rng, shape, s: (
+                    (2 / sum(shape)) ** 0.5 * rng.standard_normal(shape)
+                )
+            ),
+        ),
+        (
+            "your deviation is 0.051: uniform from -s to s deviates by less "
+            "than s.",
+            seeded(lambda rng, shape, s: rng.uniform(-s, s, shape)),
+        ),
+        (
+            "the mean of your numbers is 5.00, not 0.",
+            seeded(lambda rng, shape, s: 5 + s * rng.standard_normal(shape)),
+        ),
+        (
+            "the mean of your numbers is 0.09, not 0.",
+            seeded(lambda rng, shape, s: s * (1 + rng.standard_normal(shape))),
+        ),
+        ("1.99 times the right deviation.", pads(lambda d: (2 / d) ** 0.5)),
+        (
+            "2.00 times the right deviation.",
+            pads(lambda d: 128**-0.5),  # balanced for d = 64 only
+        ),
+        ("1.05 times the right deviation.", pads(lambda d: 1.05 * s_of(d))),
+        ("0.95 times the right deviation.", pads(lambda d: 0.95 * s_of(d))),
+        ("11.83 times the right deviation.", pads(lambda d: 1.05)),
+        ("some words have the same row; draw each number.", all_the_same),
+        (
+            "some words have the same row; draw each number.",
+            seeded(one_row_again),
+        ),
+        (
+            "seed is not used.",
+            lambda n, d, pad, seed: pads(s_of)(n, d, pad, 0),
+        ),
+        (
+            "one seed gives two tables.",
+            lambda n, d, pad, seed: pads(s_of)(n, d, pad, next(SEEDS)),
+        ),
+        ("NaN or infinity is returned.", with_a_nan),
+        (
+            "the shape is (64, 300) instead of (300, 64).",
+            lambda n, d, pad, seed: pads(s_of)(n, d, pad, seed).T,
+        ),
+        ("your function raises KeyError: 'what was asked for'.", raises),
+    ],
     "find_base": [
         (
             "the first hand has the speed 1 with every base.",
@@ -478,6 +624,23 @@ def test_whatever_an_answer_does_gets_a_sentence(book, name, answer):
     said = book[f"check_{name}"](answer)
     assert said.startswith("Exercise ") and said.endswith(".")
     assert "correct" not in said and "attempted" not in said
+
+
+def balanced_torch(vocab_size, d_model, pad_id, seed):
+    import torch
+
+    torch.manual_seed(seed)
+    layer = torch.nn.Embedding(vocab_size, d_model, padding_idx=pad_id)
+    torch.nn.init.normal_(layer.weight, std=s_of(d_model))
+    with torch.no_grad():
+        layer.weight[pad_id] = 0
+    return layer.weight  # a parameter, which is being trained
+
+
+@frameworks
+def test_an_embedding_layer_is_accepted_as_an_answer(book):
+    answer = book["check_balanced_table"](balanced_torch)
+    assert answer == "Exercise 5: correct."
 
 
 @frameworks
@@ -678,6 +841,39 @@ def test_layers_refuse_what_does_not_fit(book, shape):
             layer(x)
 
 
+# The running example, and the factor
+
+
+@frameworks
+def test_sentences_are_those_of_the_chapter_before(book, chapter):
+    words = chapter("embedding")
+    assert book["vocab_size"] == words["vocab_size"]
+    assert book["padded"] == words["padded"]
+    assert book["padded"] == book["token_ids"].tolist()
+
+
+@frameworks
+def test_sums_of_words_and_positions_are_equal_in_both_frameworks(book):
+    table = book["embedding"].weight.detach().numpy()
+    right = table[np.array(book["padded"])] + book["table"][:7].numpy()
+    for name in ("encoded", "encoded_tf"):
+        np.testing.assert_allclose(book[name], right, atol=1e-6)
+
+
+@frameworks
+def test_the_share_of_a_position_is_that_of_the_formula(book):
+    """Measured on words drawn with each length, and on average."""
+    torch, position_table = book["torch"], book["position_table"]
+    for std in (0.05, 1.0, 16.0):
+        torch.manual_seed(0)
+        words = std * torch.randn(1, 100, 512)
+        found = book["position_part"](
+            lambda x: x + position_table(*x.shape[1:]), words
+        )
+        formula = book["position_share"](std * math.sqrt(512), 512)
+        assert found == pytest.approx(formula, rel=0.02)
+
+
 # The criteria
 
 
@@ -803,7 +999,7 @@ def test_mistaken_twins_add_what_they_say(book):
     table = book["position_table"](5, 6).numpy()
     batch = book["add_along_batch_tf"](tf.constant(x)).numpy()
     assert np.allclose(batch, x + table[:2, None], atol=1e-6)
-    loud = book["add_to_loud_words_tf"](tf.constant(x)).numpy()
+    loud = book["add_to_scaled_words_tf"](tf.constant(x)).numpy()
     assert np.allclose(loud, x * math.sqrt(6) + table, atol=1e-6)
 
 
@@ -865,6 +1061,38 @@ def test_at_most_four_waves_are_drawn_fastest_and_slowest_included(
         x, y = 326, 222 + 44 * j
         tip = x + 18 * math.sin(3 * turn), y - 18 * math.cos(3 * turn)
         assert hands[j] == f"{x} {y}L{tip[0]:.2f} {tip[1]:.2f}"
+
+
+# The printed tables
+
+
+@frameworks
+def test_tables_have_heads_names_and_columns(book, capsys):
+    torch = book["torch"]
+    book["print_columns"](
+        [0, "head"], {"a": torch.tensor([1.0, -2.5]), "row": ["no", "number"]}
+    )
+    assert capsys.readouterr().out == (
+        "          0     head\na    1.0000  -2.5000\nrow      no   number\n"
+    )
+
+
+@frameworks
+def test_wishes_are_printed_by_candidate(book, capsys):
+    book["print_grades"]({"digits": book["CANDIDATES"]["binary digits"]})
+    assert (
+        capsys.readouterr().out.split()
+        == (
+            "digits unique ok bounded ok consistent FAIL deterministic ok any "
+            "length ok"
+        ).split()
+    )
+
+
+@frameworks
+def test_lengths_of_rows_are_the_least_and_the_largest(book):
+    found = book["row_lengths"](np.array([[3.0, 4.0], [0.0, 1.0], [2, 0]]))
+    assert found == {"shortest": 1, "longest": 5}
 
 
 # The matrix
