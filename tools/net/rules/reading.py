@@ -56,11 +56,12 @@ def sections(notebook):
             level = len(hashes)
             if level < 3:
                 above = title
+            first, _, text = text.strip().partition("\n\n")
+            opening = part
             if part == "main" or level <= depth:
                 part, depth = kind(level, title, above), level
-            # The heading of a side road and what it says first are in sight.
-            first, _, text = text.strip().partition("\n\n")
-            opening = "main" if part == "side" else part
+                # A side road's heading, and what it says first, are in sight.
+                opening = "main" if part == "side" else part
             yield opening, cell, f"{title}\n{first}"
             yield part, cell, text
 
