@@ -824,8 +824,8 @@ def test_a_head_of_an_odd_width_cannot_look_back(book, width):
 def test_tables_have_heads_and_names_and_even_columns(book, capsys):
     book["print_table"](["a", "long column"], {"row": [0.5, 2], "r": ["", 0]})
     assert capsys.readouterr().out.split("\n") == [
-        "           a long column",
-        "row   0.5000           2",
+        "          a  long column",
+        "row  0.5000            2",
         "r                      0",
         "",
     ]
