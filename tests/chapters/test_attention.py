@@ -785,3 +785,57 @@ def test_the_jacobian_is_the_one_measured(book, S, seed):
     steps = 1e-6 * np.eye(S)
     rises = softmax(scores + steps) - softmax(scores - steps)
     np.testing.assert_allclose(own, rises.T / 2e-6, atol=1e-8)
+
+
+@frameworks
+@FEW
+@given(T=st.integers(0, 6), half=st.integers(1, 6), k=st.integers(-3, 3))
+def test_heads_that_look_back_are_twins(book, T, half, k):
+    torch, tf = book["torch"], book["tf"]
+    rows = book["position_table"](T, 2 * half, dtype=torch.float64)
+    table = tf.constant(rows.numpy())
+    found = book["look_back"](rows, k, 2.0)
+    found_tf = book["look_back_tf"](table, k, 2.0)
+    np.testing.assert_allclose(found, found_tf, atol=1e-12)
+    offsets = np.subtract.outer(np.arange(T), np.arange(T)) - k
+    right = np.exp(2 * book["similarity"](offsets, 2 * half))
+    right /= right.sum(axis=-1, keepdims=True)
+    np.testing.assert_allclose(found, right, atol=1e-10)
+    for name in ("float16", "float32"):
+        with pytest.raises(RuntimeError, match="same dtype"):
+            book["look_back"](rows.to(getattr(torch, name)), k, 2.0)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="double"):
+            book["look_back_tf"](tf.cast(table, name), k, 2.0)
+
+
+@frameworks
+@pytest.mark.parametrize("width", [1, 3, 5, 63])
+def test_a_head_of_an_odd_width_cannot_look_back(book, width):
+    torch, tf = book["torch"], book["tf"]
+    for name, table in [
+        ("look_back", torch.ones(2, width, dtype=torch.float64)),
+        ("look_back_tf", tf.ones((2, width), tf.float64)),
+    ]:
+        with pytest.raises(ValueError, match=f"even, and is {width}"):
+            book[name](table, 1, 1.0)
+
+
+@frameworks
+def test_tables_have_heads_and_names_and_even_columns(book, capsys):
+    book["print_table"](["a", "long column"], {"row": [0.5, 2], "r": ["", 0]})
+    assert capsys.readouterr().out.split("\n") == [
+        "          a  long column",
+        "row  0.5000            2",
+        "r                      0",
+        "",
+    ]
+
+
+@frameworks
+def test_the_pads_of_the_walk_are_where_no_word_is(book):
+    """Two sentences, seven places, and the ids of the chapter on words."""
+    assert book["token_ids"] == [
+        [8, 6, 10, 11, 0, 0, 0],
+        [2, 7, 9, 4, 3, 5, 0],
+    ]
+    assert [len(words) for words in book["tokens"]] == [7, 7]
