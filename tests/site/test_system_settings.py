@@ -1,6 +1,11 @@
 """What readers ask of their system: dark, calm, or its own colours."""
 
-from tools.chromium import load
+import io
+
+import numpy as np
+from matplotlib.pyplot import imread
+
+from tools.chromium import load, load_pictures
 from tools.settings import chapters, contents
 
 HOME, CHAPTER = contents()[0], chapters()[0]
@@ -23,6 +28,27 @@ def test_dark_mode_is_kept(visit):
     load(page)
     assert theme.get_attribute("data-theme") == "dark"
     assert background() == dark
+
+
+def test_a_figure_is_dark_in_the_dark_and_keeps_its_hues(visit):
+    page = visit(CHAPTER, color_scheme="dark")
+    load_pictures(page)
+    page.evaluate("""() => {
+        const canvas = document.createElement("canvas");
+        [canvas.width, canvas.height] = [30, 10];
+        const draw = canvas.getContext("2d");
+        ["white", "#1f77b4", "#ff7f0e"].forEach((colour, i) => {
+            draw.fillStyle = colour; draw.fillRect(10 * i, 0, 10, 10); });
+        const image = document.querySelector(".cell_output img");
+        image.width = 300; image.height = 100;
+        image.src = canvas.toDataURL(); }""")
+    picture = page.locator(".cell_output img").first
+    pixels = imread(io.BytesIO(picture.screenshot()), "png")  # in [0, 1]
+    ground, blue, orange = (pixels[50, x, :3] for x in (50, 150, 250))
+    assert ground.max() < 0.1
+    assert blue.argmax() == 2 and blue.max() > 0.3
+    assert orange.argmax() == 0 and orange.argmin() == 2
+    assert np.ptp(orange) > 0.3
 
 
 def test_nothing_moves_for_those_who_ask_for_calm(look):
