@@ -348,6 +348,7 @@ def test_works_on_the_site(visit, chapter, name):
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_stands_without_scripts(visit_without_scripts, chapter, name):
     page = visit_without_scripts(f"book/{CHAPTERS[name]}")
+    unfold(page)  # it may stand in a side road
     figure = Figure(page, name)
     assert figure.root.is_visible() and not figure.root.locator("form").count()
     picture = figure.root.locator("img, table")
@@ -360,6 +361,7 @@ def test_stands_without_scripts(visit_without_scripts, chapter, name):
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_is_labelled_and_fits_a_phone(visit, name):
     page = visit(f"book/{CHAPTERS[name]}", width=320)
+    unfold(page)
     figure = Figure(page, name)
     expect(figure.said).to_have_attribute("aria-live", "polite")
     figure.come_near()
