@@ -532,7 +532,8 @@ def test_the_gradient_is_that_of_the_row_that_is_not_blind(book):
     x = np.full((1, 3, 2), 2, np.float32)
     found = book["blind_row"](attention(torch.stack), torch.tensor(x), None)
     found_tf = book["blind_row_tf"](attention(tf.stack), tf.constant(x), None)
-    assert found == found_tf == (np.inf, True)
+    right = {"blind output": np.inf, "finite gradient": True}
+    assert found == found_tf == right
 
 
 def test_a_gradient_of_which_a_part_is_infinite_is_told(book):
@@ -549,7 +550,67 @@ def test_a_gradient_of_which_a_part_is_infinite_is_told(book):
         def attention(query, key, value, mask, scale=scale):
             return value * scale
 
-        assert book[name](attention, array(x), None)[1] is False
+        found = book[name](attention, array(x), None)
+        assert found["finite gradient"] is False
+
+
+def test_padding_gets_less_than_its_share_on_average(book):
+    shares = book["pad_shares"]
+    assert all(row["mean"] < row["alike"] for row in shares.values())
+    draws = [book["pad_attention"](4, 10, 64, seed) for seed in range(300)]
+    assert 0.47 < np.mean(draws) < 0.53
+    assert np.quantile(draws, 0.05) < 0.32 < 0.68 < np.quantile(draws, 0.95)
+
+
+# The checks of the mistakes.
+
+
+def test_a_check_that_raises_has_caught_something(book):
+    import torch
+
+    assert book["passes"](lambda: True) is True
+    assert book["passes"](lambda: torch.ones(2) @ torch.ones(3)) is False
+    with pytest.raises(KeyError):
+        book["passes"](lambda: {}["a mistake in the check"])
+
+
+def test_the_checks_pass_on_random_vectors_and_see_the_future(book):
+    import torch
+
+    draw = torch.Generator().manual_seed(3)
+    table = torch.randn(12, 4, generator=draw)
+    ids = torch.tensor([[3, 4, 0, 0, 0], [5, 6, 7, 8, 0], [9, 0, 0, 0, 0]])
+
+    def padded(ids, words):
+        return book["weigh"](ids, table, words[:, None])
+
+    def causal(ids, words):
+        past = torch.ones(2 * [ids.shape[1]]).tril() > 0
+        return book["weigh"](ids, table, past & words[:, None])
+
+    assert all(book["run_checks"](causal, ids, table).values())
+    found = book["run_checks"](padded, ids, table)
+    assert [name for name in found if not found[name]] == ["future"]
+
+
+def test_a_sentence_that_hears_the_others_is_not_alone(book):
+    import torch
+
+    def shared(ids, words):
+        return book["weigh"](ids, table, words[:, None]) + len(ids)
+
+    draw = torch.Generator().manual_seed(3)
+    table = torch.randn(12, 4, generator=draw)
+    ids = torch.tensor([[3, 4, 5], [5, 6, 0]])
+    assert not book["run_checks"](shared, ids, table)["alone"]
+
+
+def test_edited_masks_lose_what_came_before(book):
+    import torch
+
+    words = torch.tensor([[True, False, False], [True, True, True]])
+    found = book["edited_in_place"](words).int().tolist()
+    assert found == 2 * [[[1, 0, 0]] * 3]
 
 
 # What is refused, and in which words.

@@ -57,12 +57,12 @@ STATES = {
     "masks": [
         {"words": words, "more": more, "fill": fill}
         for words, more, fill in [
-            ([0, 1, 2], [], 0),
-            ([0, 1, 2], [0], 0),
-            ([1, 2], [0], 0),
-            ([1, 2], [0], 1),
-            ([1, 2], [0], 2),
-            ([0, 1, 2], [1], 0),
+            ([0, 1, 2, 3], [], 0),
+            ([0, 1, 2, 3], [0], 0),
+            ([1, 2, 3], [0], 0),
+            ([1, 2, 3], [0], 1),
+            ([1, 2, 3], [0], 2),
+            ([0, 1, 2, 3], [1], 0),
             ([], [0, 1], 2),
         ]
     ],
@@ -150,19 +150,19 @@ def heads(book, step, moves):
 
 
 def masks(book, words, more, fill):
-    torch, places = book["torch"], range(5)
-    x = torch.from_numpy(book["sines"])[[1, 21, 777, 0, 0]][None]  # (B, T, D)
-    mask = torch.tensor([[s in words for s in places]] * 5)  # (T, S)
+    torch, places = book["torch"], range(7)
+    x = torch.from_numpy(book["sines"])[book["ids"][0]][None]  # (B, T, D)
+    mask = torch.tensor([[s in words for s in places]] * 7)  # (T, S)
     if 0 in more:
-        mask &= book["make_causal_mask"](5)
+        mask &= book["make_causal_mask"](7)
     if 1 in more:
         mask &= torch.tensor([[t in words] for t in places])
     weights = [
         book["attend"](x, x, x, mask)[1],
-        book["attend_filled"](x, x, torch.eye(5), mask, -1e9),
+        book["attend_filled"](x, x, torch.eye(7), mask, -1e9),
         book["attend_or_zero"](x, x, x, mask)[1],
     ][fill][0]  # (T, S)
-    tokens = ["life", "is", "short", "pad", "pad"]
+    tokens = ["say", "hello", "to", "world", "pad", "pad", "pad"]
     parts = {}
     for t, word in enumerate(tokens):
         parts |= {f"key-{t}": word, f"query-{t}": word}
@@ -348,6 +348,7 @@ def test_works_on_the_site(visit, chapter, name):
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_stands_without_scripts(visit_without_scripts, chapter, name):
     page = visit_without_scripts(f"book/{CHAPTERS[name]}")
+    unfold(page)  # it may stand in a side road
     figure = Figure(page, name)
     assert figure.root.is_visible() and not figure.root.locator("form").count()
     picture = figure.root.locator("img, table")
@@ -360,6 +361,7 @@ def test_stands_without_scripts(visit_without_scripts, chapter, name):
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_is_labelled_and_fits_a_phone(visit, name):
     page = visit(f"book/{CHAPTERS[name]}", width=320)
+    unfold(page)
     figure = Figure(page, name)
     expect(figure.said).to_have_attribute("aria-live", "polite")
     figure.come_near()
