@@ -83,6 +83,11 @@ def by_a_length(place):
     return answer
 
 
+def by_the_batch(query, key, value, d_model):
+    divide = math.sqrt(len(query))
+    return attention(divide=divide)(query, key, value, d_model)
+
+
 def with_luck(query, key, value, d_model):
     weights = softmax(query @ key.swapaxes(1, 2) / 2)
     kept = np.random.default_rng().random(weights.shape) < 0.5
@@ -268,12 +273,15 @@ WRONG = {
         ),
         ("the first key gets 0.2503.", mixture(-LOG + 0.0015)),
         (
-            "the scores are divided by the root of 3.",
-            lambda: [LOG / 10, 0, -3],
+            "forgotten: scores are divided by the root of 3.",
+            lambda: [LOG / 10, 0, -1],
         ),
-        ("the keys are ten long.", lambda: [LOG * ROOT, 0, -9]),
         (
-            "keys are ten long, scores divided by a root.",
+            "forgotten: the keys are ten long, not one.",
+            lambda: [LOG * ROOT, 0, -9],
+        ),
+        (
+            "forgotten: keys are ten long; the root of 3.",
             lambda: [LOG, 0, -9],
         ),
         ("the first key gets 0.5000.", lambda: [0, 0, -9]),
@@ -316,6 +324,7 @@ WRONG = {
         ("the shape is (3, 5, 4) instead of (3, 5, 1).", of_one_width),
         ("a length is the divisor.", by_a_length(0)),
         ("a length is the divisor, that of the keys.", by_a_length(1)),
+        ("len(query) is the batch size, not a width.", by_the_batch),
         (
             "it returns a tuple; return the one that is asked for.",
             lambda q, k, v, d: (attention()(q, k, v, d), q),
