@@ -15,7 +15,7 @@ SIDES = {
     "attention": 14,
     "masks": 4,
     "multi_head_attention": 6,
-    "position_similarity": 42,
+    "position_similarity": 36,
     "positional_encoding": 10,
 }
 
