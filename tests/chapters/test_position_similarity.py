@@ -435,6 +435,7 @@ def test_all_steps_of_a_sequence_are_looked_at(book):
         (3, 2, "−0.9900 = −0.9900 of 1"),
         (300, 4, "−0.0221 − 0.9900 = −1.0121 of 2"),
         (0, 8, "1.0000 + 1.0000 + 1.0000 + 1.0000 = 4.0000 of 4"),
+        (0, 16, f"{' + '.join(['1.0000'] * 8)} = 8.0000 of 8"),
         (
             *(0, 18),
             "clocks of pairs 0, 1, 2, 3, 4, 5, 6, 8; "
@@ -615,6 +616,34 @@ def test_a_right_table_passes_all_checks_but_the_order(book, T, half):
     }
     assert found.pop("order") == bool((np.diff(x @ x[0]) < 0).all())
     assert all(found.values())
+
+
+@frameworks
+def test_the_mistakes_are_those_of_the_table(book):
+    found, words = book["four_by_four"](), np.random.default_rng(0)
+    x, products = found.pop("no mistake")
+    np.testing.assert_allclose(products, x @ x.T)
+    assert found["as an order"][0].shape == (5, 4)
+    assert found["odd width"][0].shape == (4, 3)
+    transposed = found.pop("transposed")[1]
+    assert transposed[0, 1] == transposed[1, 0] == x[0, 1] * x[1, 0] != 0
+    np.testing.assert_allclose(
+        found["with words"][0] - x, words.standard_normal((4, 4))
+    )
+    np.testing.assert_array_equal(found["other layout"][0], x[:, [0, 2, 1, 3]])
+    for table, products in found.values():
+        np.testing.assert_array_equal(products, table @ table.T)
+
+
+@frameworks
+def test_what_a_check_refuses_does_not_pass(book):
+    checks, odd = book["CHECKS"], np.ones((4, 3))
+    assert book["passes"](checks["step"], odd, odd @ odd.T) is False
+    table = np.ones((4, 4))
+    for row, column, equal in [(0, 2, True), (0, 1, False)]:
+        products = table @ table.T
+        products[row, column] += 1e-3
+        assert book["passes"](checks["diagonal"], table, products) == equal
 
 
 @frameworks
