@@ -607,11 +607,11 @@ def test_rounded_positions_are_twins(book, positions, half, name):
 @frameworks
 @FEW
 @given(T=st.integers(2, 60), half=st.integers(1, 40))
-def test_a_right_table_passes_all_checks_but_the_order(book, T, half):
+def test_a_right_holds_all_checks_but_the_order(book, T, half):
     x = book["position_table"](T, 2 * half, dtype=book["torch"].float64)
     x = x.numpy()
     found = {
-        name: book["passes"](check, x, x @ x.T)
+        name: book["holds"](check, x, x @ x.T)
         for name, check in book["CHECKS"].items()
     }
     assert found.pop("order") == bool((np.diff(x @ x[0]) < 0).all())
@@ -638,12 +638,12 @@ def test_the_mistakes_are_those_of_the_table(book):
 @frameworks
 def test_what_a_check_refuses_does_not_pass(book):
     checks, odd = book["CHECKS"], np.ones((4, 3))
-    assert book["passes"](checks["step"], odd, odd @ odd.T) is False
+    assert book["holds"](checks["step"], odd, odd @ odd.T) is False
     table = np.ones((4, 4))
     for row, column, equal in [(0, 2, True), (0, 1, False)]:
         products = table @ table.T
         products[row, column] += 1e-3
-        assert book["passes"](checks["diagonal"], table, products) == equal
+        assert book["holds"](checks["diagonal"], table, products) == equal
 
 
 @frameworks
