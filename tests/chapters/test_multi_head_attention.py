@@ -548,9 +548,10 @@ def test_attend_with_is_the_layer_with_its_own_split_and_merge(book, kind):
         book[f"{name}{kind}"] for name in ("layer", "x", "causal_mask")
     )
     parts = [book[f"{name}_heads{kind}"] for name in ("split", "merge")]
-    for given in ((), (mask,)):
-        found = book[f"attend_with{kind}"](own, x, *parts, *given)
-        right = own(x, x, x, *given)
+    for given in ((x, x, x), (x, x, x, mask)):
+        right = own(*given)
+        named = dict(zip(("split", "merge"), parts, strict=True))
+        found = book[f"attend_with{kind}"](own, *given, **named)
         if not kind:
             found, right = found.detach(), right.detach()
         assert np.allclose(found, right, rtol=1e-4, atol=1e-5)
