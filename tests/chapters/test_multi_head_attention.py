@@ -548,9 +548,10 @@ def test_attend_with_is_the_layer_with_its_own_split_and_merge(book, kind):
         book[f"{name}{kind}"] for name in ("layer", "x", "causal_mask")
     )
     parts = [book[f"{name}_heads{kind}"] for name in ("split", "merge")]
-    for given in ((), (mask,)):
-        found = book[f"attend_with{kind}"](own, x, *parts, *given)
-        right = own(x, x, x, *given)
+    for given in ((x, x, x), (x, x, x, mask)):
+        right = own(*given)
+        named = dict(zip(("split", "merge"), parts, strict=True))
+        found = book[f"attend_with{kind}"](own, *given, **named)
         if not kind:
             found, right = found.detach(), right.detach()
         assert np.allclose(found, right, rtol=1e-4, atol=1e-5)
@@ -600,3 +601,32 @@ def test_heads_of_no_sentence(book, kind):
     assert tuple(book[f"merge_heads{kind}"](heads).shape) == (0, 5, 12)
     with pytest.raises(ValueError, match="num_heads may be one of"):
         book[f"split_heads{kind}"](array((0, 5, 10)), 4)
+
+
+def test_the_two_sentences_have_the_ids_of_the_chapter_on_words(book):
+    assert book["token_ids"] == [
+        [8, 6, 10, 11, 0, 0, 0],
+        [2, 7, 9, 4, 3, 5, 0],
+    ]
+    assert [len(words) for words in book["tokens"]] == [7, 7]
+
+
+def test_each_mistake_is_a_layer_of_its_own_kind(book):
+    """What the matrix of checks is tried on: parameters, and which moves."""
+    known = {
+        name: sum(p.numel() for p in module.parameters())
+        for name, module in book["modules"].items()
+    }
+    assert list(book["runs"]) == list(known) == list(book["kit"])
+    other = {"no output projection": 468, "key_dim=d_model": 1848}
+    other["heads in a list"] = 156
+    assert {n: k for n, k in known.items() if k != 624} == other
+
+
+def test_the_mean_of_the_heads_is_what_pytorch_returns_unasked(book):
+    for name, heads in (("mean_weights", 1), ("their_weights", 3)):
+        weights = book[name].detach()
+        assert weights.numel() == 2 * heads * 5 * 6
+    mean = book["weights"].detach().mean(dim=1)
+    found = book["mean_weights"].detach()
+    assert np.allclose(found, mean, rtol=1e-4, atol=1e-5)
