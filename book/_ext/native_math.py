@@ -34,6 +34,13 @@ logger = logging.getLogger(__name__)
 def mathml(node, displaystyle):
     """Return a formula as MathML; warn of TeX that is wrong or unknown."""
     tex = node.astext()
+    if re.search(r"\\sqrt\s*\{[^}]*\\(d?frac|sum|prod|int)\b", tex):
+        logger.warning(
+            "the root in %s is higher than its sign, of which the site has "
+            "the smallest size alone. Write x^{1/2}, or a fraction as a / b.",
+            tex,
+            location=node,
+        )
     if r"\tag" in tex:
         tex = rf"\begin{{equation}}{tex}\end{{equation}}"
     try:
@@ -63,6 +70,18 @@ def visit_block(writer, node):
     raise nodes.SkipNode
 
 
+def keep_small_roots(font):
+    """Leave the font the one radical sign that a line of text needs.
+
+    Chromium keeps behind each root the room that the largest would take.
+    """
+    variants = font["MATH"].table.MathVariants
+    glyphs = variants.VertGlyphCoverage.glyphs
+    place = glyphs.index(font.getBestCmap()[ord("√")])
+    del glyphs[place], variants.VertGlyphConstruction[place]
+    variants.VertGlyphCount -= 1
+
+
 def write_font(app, exception):
     """Make a font of the characters in all formulas of the site."""
     if exception or app.builder.format != "html":
@@ -77,6 +96,7 @@ def write_font(app, exception):
     options = subset.Options(flavor="woff2", hinting=False)
     source = distribution("ziamath").locate_file(FONT)
     font = subset.load_font(source, options)
+    keep_small_roots(font)
     subsetter = subset.Subsetter(options)
     subsetter.populate(unicodes=codes)
     subsetter.subset(font)
