@@ -11,6 +11,7 @@ import pytest
 
 from tools.net.rules import citations, pages
 from tools.net.rules.common import outside_fences
+from tools.net.rules.reading import MAX_MINUTES
 from tools.net.rules.text import anchor
 from tools.notebooks import Notebook, paths, tags
 from tools.settings import BOOK, ROOT, chapters, contents
@@ -178,3 +179,8 @@ def test_the_readme_lists_the_chapters_in_their_order():
     readme = (ROOT / "README.md").read_text("utf-8")
     listed = re.findall(r"\]\(book/(\w+)\.ipynb\)", readme)
     assert listed == [path.name for path in CHAPTERS]
+
+
+def test_a_first_reading_takes_as_long_as_the_first_page_says():
+    says = f"at most {MAX_MINUTES} minutes a chapter"
+    assert says in read(BOOK / "index")[1], f"book/index.md should say: {says}"
