@@ -4,7 +4,7 @@ import re
 
 from docutils import nodes
 
-SHAPE = re.compile(r"\((?:\.{3}|\w)(?:, (?:\.{3}|\w))+\)")
+SHAPE = re.compile(r"\((?:\.{3}|…|\w)(?:, (?:\.{3}|…|\w))+\)")
 UNBROKEN = "shape"
 
 

@@ -16,4 +16,4 @@ def test_shapes_are_whole_on_a_phone(visit, name):
 
 def test_shapes_in_tables_are_marked_in_code_and_in_text(visit):
     texts = visit("book/notation").locator("td .shape").all_text_contents()
-    assert "(B, T, S)" in texts and "(..., T, S)" in texts
+    assert "(B, T, S)" in texts and "(…, T, S)" in texts
