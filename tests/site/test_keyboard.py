@@ -2,6 +2,7 @@
 
 import pytest
 
+from tools.chromium import wait_for_layout
 from tools.notebooks import Notebook, tags
 from tools.settings import ROOT, chapters, contents
 
@@ -85,9 +86,11 @@ def test_what_scrolls_is_a_stop_of_the_tab_key(look, chapter):
     assert counts[0] < counts[1] > 10
 
 
-def test_what_scrolls_is_a_stop_once_the_reader_is_near(visit):
+def test_what_scrolls_is_a_stop_once_it_is_unfolded(visit):
     page = visit(CHAPTER, width=360)
-    lines = page.locator("#exercises .highlight pre:visible").first
-    assert lines.get_attribute("tabindex") is None  # not measured yet
-    lines.scroll_into_view_if_needed()
-    page.locator("#exercises pre[tabindex='0']").first.wait_for()
+    wait_for_layout(page)
+    road = page.locator("details.side-road:has(.highlight pre)").first
+    stops = road.locator("pre[tabindex='0']")
+    assert stops.count() == 0  # not measured yet
+    road.locator("summary").first.click()
+    stops.first.wait_for()
