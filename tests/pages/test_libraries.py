@@ -8,7 +8,13 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from tools.net.calls import ORDER, check_calls, check_orders
+from tools.net.calls import (
+    LAYOUT,
+    ORDER,
+    check_calls,
+    check_layouts,
+    check_orders,
+)
 from tools.net.prose import check_prose, claims
 from tools.net.tables import codes, tables
 from tools.notebooks import Notebook, label, paths
@@ -748,13 +754,24 @@ def axes_said():
         lambda x: F.scaled_dot_product_attention(*[torch.tensor(x)] * 3)
     )
     keras_layout = layout(lambda x: keras.ops.dot_product_attention(x, x, x))
-    kinds = {5: "(out, in)", 3: "(in, out)"}
     return [
         f"| `F.scaled_dot_product_attention` | `{torch_layout}` |",
         f"| `keras.ops.dot_product_attention` | `{keras_layout}` |",
-        f"in PyTorch, which stores {kinds[linear_first_axis_torch()]}",
-        f"in Keras, which stores {kinds[linear_first_axis_keras()]}",
+        *(
+            f"in {library}, which stores {layout}"
+            for library, layout in layouts_of_weights().items()
+        ),
     ]
+
+
+@cache
+def layouts_of_weights():
+    """Return a dict: library -> the layout of a linear layer's weights."""
+    kinds = {5: "(out, in)", 3: "(in, out)"}
+    return {
+        "PyTorch": kinds[linear_first_axis_torch()],
+        "Keras": kinds[linear_first_axis_keras()],
+    }
 
 
 @pytest.mark.parametrize("place", range(4))
@@ -800,6 +817,7 @@ def test_calls_and_orders_of_arguments_are_the_libraries(path):
         for message in [
             *check_calls(cell.source, libraries),
             *check_orders(cell.source, orders()),
+            *check_layouts(cell.source, layouts_of_weights()),
         ]
     ]
     assert not found, "\n" + "\n".join(found)
@@ -808,6 +826,11 @@ def test_calls_and_orders_of_arguments_are_the_libraries(path):
 def test_orders_of_arguments_are_found_where_they_are_stated():
     stated = [ORDER.findall(words_of(path)) for path in PAGES + OTHERS]
     assert sum(map(len, stated)) >= 4
+
+
+def test_layouts_of_weights_are_found_where_they_are_stated():
+    stated = [LAYOUT.findall(words_of(path)) for path in PAGES + OTHERS]
+    assert sum(map(len, stated)) >= 7
 
 
 def mismatched(text):

@@ -122,6 +122,11 @@ def test_the_check_of_a_symptom_stands_where_its_links_lead():
     assert not (found := list(found)), "\n" + "\n".join(found)
 
 
+def test_no_two_symptoms_of_a_section_lead_to_one_place():
+    found = list(pages.same_place(read(BOOK / "symptoms")[1]))
+    assert not found, "\n" + "\n".join(found)
+
+
 # What the chapters are held to, too
 
 

@@ -12,6 +12,10 @@ ORDER = re.compile(
     r"|`([\w.]+)`, in the order) "
     r"(\*?\w+\*?, \**\w+\**, \w+)"
 )
+# A library, and the layout of weights that the same line says it has.
+LAYOUT = re.compile(
+    r"(PyTorch|Keras)(?:(?!PyTorch|Keras)[^:\n])*?(\((?:out, in|in, out)\))"
+)
 HOMES = ("", "nn.", "keras.layers.")  # of names that a text shortens
 
 
@@ -43,6 +47,19 @@ def check_orders(text, orders):
         f"order is {right}. Correct it."
         for library, function, said in ORDER.findall(text)
         if (right := orders[library or function]) != said.replace("*", "")
+    ]
+
+
+def check_layouts(text, layouts):
+    """Return a message for each layout of weights that is the other one.
+
+    layouts: library -> its true layout, '(out, in)'.
+    """
+    return [
+        f"the text has weights as {said} in {library}, which stores "
+        f"{layouts[library]}. Correct it."
+        for library, said in LAYOUT.findall(outside_fences(text))
+        if said != layouts[library]
     ]
 
 

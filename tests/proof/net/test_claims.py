@@ -8,7 +8,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from tools.net import tex
-from tools.net.calls import check_calls, check_orders
+from tools.net.calls import check_calls, check_layouts, check_orders
 from tools.net.formulas import Equation, Letters, check_formulas, compare
 from tools.net.formulas import formulas as formulas_of
 from tools.net.tables import check_tables
@@ -415,3 +415,24 @@ def test_true_order_of_arguments_passes():
         "PyTorch's order is query, key, value; Keras' is query, *value*, key."
     )
     assert not check_orders(text, ORDERS)
+
+
+LAYOUTS = {"PyTorch": "(out, in)", "Keras": "(in, out)"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Keras stores it as it is; PyTorch the transpose, (out, in).",
+        "PyTorch as (out, in), so it is transposed, and Keras as (in, out).",
+        "The first row in PyTorch is a column in Keras: (out, in), (in, out).",
+        "PyTorch has it.\nFour matrices, (in, out).",
+    ],
+)
+def test_layout_of_weights_that_is_another_is_rejected(text):
+    assert not check_layouts(text, LAYOUTS)
+    names = {"PyTorch": "Keras", "Keras": "PyTorch"}
+    other = re.sub("PyTorch|Keras", lambda name: names[name[0]], text)
+    found = check_layouts(other, LAYOUTS)
+    assert bool(found) == (";" in text or " so " in text)
+    assert all("which stores (" in m and "Correct it." in m for m in found)

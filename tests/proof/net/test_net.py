@@ -34,7 +34,12 @@ from tools.net.rules.book import (
     one_thing_one_name,
     shapes_said_once,
 )
-from tools.net.rules.pages import PROSE, checks_elsewhere, unknown_names
+from tools.net.rules.pages import (
+    PROSE,
+    checks_elsewhere,
+    same_place,
+    unknown_names,
+)
 from tools.net.run import run
 from tools.net.words import HUES, is_called
 from tools.notebooks import FOLDED, METADATA, Notebook, NotebookError
@@ -372,6 +377,11 @@ def link_named_after_a_word_of_another_heading(notebook):
     put(notebook, "See [widget](#summary).\n\n## Many widgets")
 
 
+@fault("cell 2", "#summary", "'too many' is the heading of", "#one-too-many")
+def link_named_after_words_of_another_heading(notebook):
+    put(notebook, "See [too many](#summary).\n\n## One too many of them")
+
+
 @fault("cell 2", "masks.ipynb#the-contract", "[Inverted polarity]", "Lead it")
 def link_named_after_another_heading_of_the_book(notebook):
     place = notebook.path.parent / "masks.ipynb"
@@ -451,6 +461,11 @@ def count_that_nothing_computes(notebook):
     put(notebook, "Ten different checks.")
 
 
+@fault("cell 2", "'four bytes'", "or compute it: four<!--= len(...) -->")
+def bytes_that_nothing_counts(notebook):
+    put(notebook, "Each number has four bytes.")
+
+
 @fault("cell 2", "announces Three", "2 follow", "Correct the number")
 def list_shorter_than_announced(notebook):
     put(notebook, "Three rules:\n\n- One.\n- The\n  other.")
@@ -480,6 +495,11 @@ def colour_below_a_figure_that_nothing_asks_for(notebook):
     notebook.markdown[9].source = "The dark line rises.\n\n## Summary"
 
 
+@fault("cell 2", "'Blue' is said", "Blue<!--= pixel(ax, row, column) -->")
+def hue_in_a_text_that_asks_no_figure(notebook):
+    put(notebook, "Blue cells may be seen.")
+
+
 @fault("cell 2", "one sentence per line")
 def two_sentences_on_a_line(notebook):
     put(notebook, "It is here. There it is not.")
@@ -504,6 +524,16 @@ def main_road_uses_a_side_road(notebook):
     place = notebook.cells.index(notebook.code[1])
     notebook.code[1].source += "\naside"
     notebook.cells[place:place] = cells
+    del notebook.code  # which is kept
+
+
+@fault("cell 2", "uses 'aside', which a side road defines")
+def main_road_speaks_of_what_a_side_road_defines(notebook):
+    road = "## Side road: more\n\nOne sentence."
+    define = new_code_cell('def aside():\n    """Aside."""')
+    place = notebook.cells.index(notebook.code[-1])
+    notebook.cells[place:place] = [new_markdown_cell(road), define]
+    put(notebook, "A [link](#setup) to `twice` may; it is `aside` that says.")
     del notebook.code  # which is kept
 
 
@@ -748,12 +778,21 @@ def draw(notebook, *lines):
     notebook.code[5].source = "\n".join(lines)
 
 
-@fault("small.ipynb [6]", "'limit'", "not that of heights, x", "the variable")
+@fault("small.ipynb [6]", "'limit'", "not that of heights", "the variable")
 def labels_of_curves_exchanged(notebook):
     draw(
         notebook,
         'ax.plot(x, heights, label="limit")',
         'ax.plot(x, limit, label="heights")',
+    )
+
+
+@fault("small.ipynb [6]", "'the root of heights'", "that of limit", "variable")
+def labels_of_curves_that_name_what_all_of_them_have(notebook):
+    draw(
+        notebook,
+        'ax.plot(heights, roots, label="no limit")',
+        'ax.plot(heights, limit, label="the root of heights")',
     )
 
 
@@ -783,6 +822,11 @@ def labels_of_axes_that_name_no_variable(notebook):
 @fault("small.ipynb [6]", "the x axis", "'query word'", "rows are queries")
 def labels_of_a_picture_exchanged(notebook):
     draw(notebook, "ax.imshow(weights)", 'ax.set_xlabel("query word")')
+
+
+@fault("small.ipynb [6]", "the x axis", "'query'", "rows are queries")
+def labels_of_a_picture_that_a_function_draws_exchanged(notebook):
+    draw(notebook, "show_weights(ax, weights)", 'ax.set_xlabel("query")')
 
 
 @fault("small.ipynb [6]", "the y axis", "'position $q$'", "columns keys")
@@ -866,6 +910,19 @@ def test_thing_with_two_names_is_rejected(notebook, tmp_path):
     (message,) = one_thing_one_name([page, notebook])
     assert "small.ipynb, cell 2" in message
     assert "calls 'head' K, and another H. Correct" in message
+
+
+def test_several_names_of_one_thing_are_the_same_in_all_tables(
+    notebook, tmp_path
+):
+    table = "| thing | in code | in formulas |\n|---|---|---|\n| projections "
+    page = page_of(tmp_path, f"{table}| `key_proj`, `output_proj` | |")
+    put(notebook, f"{table}| `key_proj`, `output_proj` | |")
+    assert not list(one_thing_one_name([page, notebook]))
+    replace(notebook, "output_proj", "out_proj")
+    (message,) = one_thing_one_name([page, notebook])
+    assert "small.ipynb, cell 2" in message and "Correct" in message
+    assert "'all of projection' key_proj, out_proj, and another" in message
 
 
 def test_constant_text_with_two_values_is_rejected(tmp_path):
@@ -956,6 +1013,16 @@ def test_check_that_stands_only_above_the_section_s_own_is_rejected(notebook):
     assert not list(checks_elsewhere(SYMPTOMS.format("norm_of_x"), [notebook]))
     (message,) = checks_elsewhere(SYMPTOMS.format("By"), [notebook])
     assert "the check `By` does not stand, or not behind *Check*" in message
+
+
+def test_two_symptoms_of_a_section_that_lead_to_one_place_are_rejected():
+    page = SYMPTOMS.format("twice")
+    other = "- [A key is lost](small.ipynb#against-the-libraries).\n"
+    assert not list(same_place(f"{page}\n## The loss is too good\n\n{other}"))
+    (message,) = same_place(page + other)
+    assert "symptoms.md, 'The loss is NaN': [A query is blind]" in message
+    assert "[A key is lost] lead to small.ipynb#against-the" in message
+    assert "Correct one address." in message
 
 
 def test_symptom_without_a_check_is_rejected(notebook):

@@ -72,6 +72,8 @@ def things(row):
         yield parts[0], names[0]
     elif len(parts) == len(names):
         yield from zip(parts, names, strict=True)
+    elif names:
+        yield f"all of {parts[0]}", ", ".join(names)
 
 
 def named_body(node):

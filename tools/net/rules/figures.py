@@ -5,12 +5,13 @@ import re
 
 from tools.net import prose
 from tools.net.rules.common import outside_maths, rule, trees, walk
-from tools.net.words import COLOURS
+from tools.net.words import COLOURS, HUES
 from tools.notebooks import alt_text, remedy
 
 MAX_FIGURES = 5
 MIN_ALT = 20
 COLOUR = re.compile(rf"(?i)\b({'|'.join(sorted(COLOURS))})\b")
+HUE = re.compile(rf"(?i)\b({'|'.join(sorted(HUES))})\b")
 CURVES = ("plot", "step", "semilogx", "semilogy", "loglog")
 # What no axis of a picture is called, as rows are queries, columns keys.
 PICTURES = {
@@ -133,6 +134,19 @@ def colours_are_asked_of_the_figure(notebook):
 
 
 @rule
+def hues_are_asked_of_a_figure(notebook):
+    for cell in notebook.markdown:
+        rest = outside_maths(prose.CLAIM.sub(" ", cell.source))
+        for match in HUE.finditer(rest):
+            yield (
+                f"{notebook.name(cell)}: {match.group()!r} is said, and no "
+                "figure is asked: write "
+                f"{match.group()}<!--= ax.lines[0].get_color() --> or, of a "
+                f"matrix, {match.group()}<!--= pixel(ax, row, column) -->."
+            )
+
+
+@rule
 def figures_are_few_and_untitled(notebook):
     count = 0
     for cell in notebook.code:
@@ -176,7 +190,7 @@ def labels_are_those_of_the_data(notebook):
                 f"{', '.join(sorted(shown))}, or could be another's as well. "
                 "Let it say the name of the variable, or show the loop's."
             )
-        picture = any(calls(tree, "imshow")) or "show_mask(" in cell.source
+        picture = any(calls(tree, "imshow")) or "show_" in cell.source
         for axis, others in PICTURES.items() if picture else ():
             for label in axis_labels(tree, axis):
                 if others & words(label):
@@ -196,10 +210,13 @@ def curves_that_may_be_exchanged(tree, curves):
         for word in curve.keywords
         if word.arg == "label"
     ]
+    several = [names(*curve.args) for curve, _ in drawn] if drawn[1:] else []
+    # What all curves have, such as their x, tells none from another.
+    common = set.intersection(*several) if several else set()
     found = {}
     for curve, label in drawn:
         around = [loop for loop in loops if curve in walk(loop)]
-        shown = names(*curve.args, *(loop.target for loop in around))
+        shown = names(*curve.args, *(loop.target for loop in around)) - common
         alone = len(drawn) == 1 and not around
         if not (alone or names(label) & shown or named(shown, label)):
             found[ast.unparse(label)] = shown

@@ -1,15 +1,18 @@
 """Links: one that has the name of a heading leads to it.
 
-The name may be in lower case, or a word of it: [masks] leads to a heading
+The name may be in lower case, or words of it: [masks] leads to a heading
 about a mask.
 """
 
 import re
 from functools import cache, lru_cache
+from itertools import combinations
 
 from tools.net.rules.common import LINK, outside_fences, rule
 from tools.net.rules.text import anchor, words_of
 from tools.settings import BOOK
+
+SMALL = {"a", "an", "is", "the"}  # with these begins what is no name
 
 
 @rule
@@ -71,13 +74,26 @@ def headings_on(text):
     """Return (title, anchor) of each heading of a page.
 
     A side road has the name behind the colon, too; and each title stands
-    there once more as `loosely` says it, and so do its longer words.
+    there once more as `loosely` says it, and so do its longer words, and
+    those that stand in a row.
     """
     found = re.findall(r"(?m)^(#+) (.+)$", outside_fences(text))
     whole = [(t, "" if marks == "#" else anchor(t)) for marks, t in found]
     whole += [(t.removeprefix("Side road: "), a) for t, a in whole]
-    parts = [(w, a) for t, a in whole for w in (t, *re.findall(r"\w{4,}", t))]
+    parts = [(part, a) for t, a in whole for part in (t, *parts_of(t))]
     return whole + [(loosely(words), a) for words, a in parts]
+
+
+def parts_of(title):
+    """Return the longer words of a title, and its words in a row."""
+    words = re.findall(r"\w+", title)
+    ends = combinations(range(len(words) + 1), 2)
+    rows = (words[first:end] for first, end in ends)
+    return [
+        " ".join(row)
+        for row in rows
+        if len(row[0]) > 3 or (row[1:] and row[0].lower() not in SMALL)
+    ]
 
 
 def loosely(text):

@@ -16,9 +16,9 @@ from tools.net.words import NUMBERS
 from tools.notebooks import alt_text
 
 # What a chapter counts: from three on, it is computed or stands below.
-COUNTED = """answers bases candidates chapters checks customs exercises lookups
-mistakes results rules slips sums tests vocabularies ways widths
-wishes""".split()
+COUNTED = """answers bases bits bytes candidates chapters checks customs
+exercises lookups mistakes results rules slips sums tests vocabularies ways
+widths wishes""".split()
 WORDS = "|".join(sorted(NUMBERS, key=len, reverse=True))
 NOUN = rf"(?: [a-z]+){{0,2}}? ({'|'.join(COUNTED)})\b"
 COUNT = re.compile(rf"(?i)(?<![\w-])({WORDS}){NOUN}")

@@ -64,6 +64,22 @@ def checks_elsewhere(symptoms, notebooks):
                 )
 
 
+def same_place(symptoms):
+    """Yield a message for each place that two symptoms of a section lead to.
+
+    One of them has another mistake's address.
+    """
+    for part in re.split(r"(?m)^## ", outside_fences(symptoms))[1:]:
+        found = re.findall(r"(?m)^- \[(.+?)\]\((\S+?)\)", part)
+        seen = {}
+        for said, target in found:
+            if (other := seen.setdefault(target, said)) != said:
+                yield (
+                    f"book/symptoms.md, {part.split(chr(10))[0]!r}: [{other}] "
+                    f"and [{said}] lead to {target}. Correct one address."
+                )
+
+
 def section(notebook, heading):
     """Return what stands below the heading with this anchor, up to the next.
 

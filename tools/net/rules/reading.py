@@ -11,6 +11,7 @@ from tools.net.rules.common import (
     trees,
     walk,
 )
+from tools.net.tables import codes
 from tools.notebooks import tags
 
 MAX_MINUTES = 45
@@ -121,6 +122,14 @@ def main_road_needs_no_side_road(notebook):
         if part != "side":
             where = notebook.name(cell)
             used += [(where, name) for name in names_read(tree)]
+    defined = "\n".join(cell.source for cell in notebook.code)
+    defined = {*re.findall(r"(?m)^(?:def|class) (\w+)", defined)}
+    for part, cell, text in sections(notebook):
+        if part == "main" and cell.cell_type == "markdown":
+            # A link says where it is, and a summary may name what it sums up.
+            text = re.sub(r"(?m)^\|.*|\[[^\]]*\]\(.*?\)", "", text)
+            named = [name for name in codes(text) if name in defined]
+            used += [(notebook.name(cell), name) for name in named]
     only_there = made["side"] - made["main"] - made["exercises"]
     for where, name in dict.fromkeys(used):
         if name in only_there:
