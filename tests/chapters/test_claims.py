@@ -12,7 +12,7 @@ pytestmark = pytest.mark.xdist_group("frameworks")
 NAMES = [path.stem for path in paths()]
 # How many sides of equations are compared; tools/net/tex.py reads no more.
 SIDES = {
-    "attention": 16,
+    "attention": 20,
     "masks": 4,
     "multi_head_attention": 6,
     "position_similarity": 36,
