@@ -308,11 +308,11 @@ def test_the_stack_is_pytorch_s_in_double_precision(
     results = []
     # A place that may attend to nothing, and a sentence with such a place.
     sound = mask.any(-1).all(-1)
-    for network, given in [
+    for network, masks in [
         (stack, {"attention_mask": mask}),
         (theirs, arguments),
     ]:
-        output = network(x, **given)[sound]
+        output = network(x, **masks)[sound]
         factors = torch.arange(1.0, output.numel() + 1).view_as(output)
         loss = (output * factors.double().sin()).sum()
         grad = torch.autograd.grad(loss, x)[0][sound]
