@@ -300,6 +300,85 @@ def layer_norm_small_keras():
     return keras.layers.LayerNormalization()(row)[0, -1]
 
 
+# The encoder
+
+
+def silent_layer(norm_first):
+    """Return the last number that a layer with silent parts makes of 6."""
+    import torch
+
+    options = {"batch_first": True, "norm_first": norm_first}
+    layer = torch.nn.TransformerEncoderLayer(3, 1, **options).eval()
+    for part in (layer.self_attn.out_proj, layer.linear2):
+        torch.nn.init.zeros_(part.weight)
+        torch.nn.init.zeros_(part.bias)
+    return layer(torch.tensor([[[1.0, 2.0, 6.0]]]))[0, 0, -1].item()
+
+
+@number
+def silent_post_norm():
+    return silent_layer(norm_first=False)
+
+
+@number
+def silent_pre_norm():
+    return silent_layer(norm_first=True)
+
+
+@cache
+def torch_encoder(layers=3):
+    """Return PyTorch's encoder of layers with two heads and width four."""
+    import torch
+
+    layer = torch.nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
+    return torch.nn.TransformerEncoder(layer, layers)
+
+
+@number
+def final_norms_by_default():
+    return int(torch_encoder().norm is not None)
+
+
+def different(layers):
+    """Return how many kinds of weights the first matrices of layers are."""
+    return len({layer.linear1.weight.sum().item() for layer in layers})
+
+
+@number
+def different_layers_in_encoder():
+    return different(torch_encoder().layers)
+
+
+@number
+def different_layers_in_transformer():
+    import torch
+
+    sizes = {"num_encoder_layers": 3, "num_decoder_layers": 1}
+    options = {"dim_feedforward": 8, "batch_first": True, **sizes}
+    whole = torch.nn.Transformer(4, 2, **options)
+    return different(whole.encoder.layers)
+
+
+@number
+def largest_at_pads_fast():
+    import torch
+
+    x, pads = torch.ones(1, 2, 4), torch.tensor([[False, True]])
+    encoder = torch_encoder(1).eval()
+    with torch.no_grad():
+        found = encoder(x.cumsum(-1), src_key_padding_mask=pads)
+    return found[0, 1].abs().max().item()
+
+
+@number
+def gelu_gap():
+    import torch
+    from torch.nn import functional as F
+
+    x = torch.tensor(2.7)
+    return abs(F.gelu(x) - F.gelu(x, approximate="tanh")).item()
+
+
 # The layout of weights
 
 

@@ -26,6 +26,7 @@ CHAPTERS = {
     "attention": "attention",
     "heads": "multi_head_attention",
     "masks": "masks",
+    "way": "encoder",
 }
 # Values by the controls' names; the first state is that of the start.
 SENTENCE = "Life is short, eat dessert first"
@@ -64,6 +65,17 @@ STATES = {
             ([1, 2, 3], [0], 2),
             ([0, 1, 2, 3], [1], 0),
             ([], [0, 1], 2),
+        ]
+    ],
+    "way": [
+        {"parts": parts, "order": order, "layer": layer}
+        for parts, order, layer in [
+            ([0, 1], 0, 1),
+            ([0, 1], 1, 6),
+            ([1], 1, 3),
+            ([0], 0, 6),
+            ([], 1, 2),
+            ([1], 0, 6),
         ]
     ],
 }
@@ -175,6 +187,46 @@ def masks(book, words, more, fill):
     return said, parts
 
 
+def way(book, parts, order, layer):
+    x, mask = book["x"], book["attention_mask"]
+    for encoder_layer in book["way_layers"][:layer]:
+        rows, start = [["the word", x]], x
+        for name, around, sublayer in [
+            (
+                "attention",
+                encoder_layer.around_attention,
+                lambda y, f=encoder_layer.attention: f(y, y, y, mask),
+            ),
+            (
+                "feed-forward",
+                encoder_layer.around_feed_forward,
+                encoder_layer.feed_forward,
+            ),
+        ]:
+            norm = around.norm if 1 in parts else lambda y: y
+            read = norm(x) if order else x
+            said = sublayer(read)
+            total = x + said if 0 in parts else said
+            x = total if order else norm(total)
+            steps = [[name, said], ["add", total]]
+            rows += (
+                [["norm", read], *steps] if order else [*steps, ["norm", x]]
+            )
+        if 0 in parts and 1 in parts and not order:
+            assert book["torch"].allclose(x, encoder_layer(start, mask))
+    shown, sizes = {}, []
+    for r, (name, vectors) in enumerate(rows):
+        hello = vectors[0, 1].detach()
+        sizes.append(f"{hello.square().mean().sqrt():.2f}")
+        shown |= {f"step-{r}": name, f"size-{r}": sizes[-1]}
+        for c, number in enumerate(hello[:6]):
+            text = f"{number:.1f}".replace("-0.0", "0.0").replace("-", "−")
+            shown[f"way-{r}-{c}"] = text
+    alike = book["likeness"](x[0, :4].detach().numpy())
+    said = f"Layer {layer}: size {sizes[0]} goes in and {sizes[-1]} comes out."
+    return f"{said} Likeness of the words then: {alike:.2f}.", shown
+
+
 SHOWS = {
     "lookup": lookup,
     "waves": waves,
@@ -182,6 +234,7 @@ SHOWS = {
     "attention": attention,
     "heads": heads,
     "masks": masks,
+    "way": way,
 }
 
 
