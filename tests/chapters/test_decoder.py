@@ -114,7 +114,7 @@ WRONG = {
         ("the targets lack the end", padded(read, bare)),
         ("the inputs lack the start", padded(bare, say)),
         ("shifted twice", shifted_twice),
-        ("the inputs of short sentences end with the end", sliced),
+        ("short inputs end with the end", sliced),
     ],
     "cross_mask": [
         ("inverted", mask(lambda key, query, past: ~key)),
