@@ -412,9 +412,7 @@ def words_read(promise):
     layer = torch.nn.TransformerDecoderLayer(4, 2, 8, **options)
     x, memory = torch.randn(1, 2, 4), torch.randn(1, 3, 4, requires_grad=True)
     everything = torch.zeros(2, 3, dtype=torch.bool)
-    found = layer(
-        x, memory, memory_mask=everything, memory_is_causal=promise
-    )
+    found = layer(x, memory, memory_mask=everything, memory_is_causal=promise)
     found[0, 0].square().sum().backward()
     return int((memory.grad[0].abs().amax(dim=-1) > 0).sum())
 

@@ -241,7 +241,10 @@ def write(book, step, place):
     parts = {}
     tokens = ["say", "hello", "to", "world", "pad", "pad"]
     for s, word in enumerate(tokens):
-        parts |= {f"source-{s}": word, f"memory-{s}": f"{memory[place, s]:.2f}"}
+        parts |= {
+            f"source-{s}": word,
+            f"memory-{s}": f"{memory[place, s]:.2f}",
+        }
     for s in range(8):
         parts[f"written-{s}"] = words[s] if s < step else ""
         parts[f"past-{s}"] = f"{past[place, s]:.2f}" if s <= place else ""
