@@ -489,6 +489,8 @@ def test_what_depends_on_nothing_has_no_reach(book):
 
 # The decoder, and the whole model
 
+FEWER = settings(FEW, max_examples=4)  # whole models, built and run eagerly
+
 
 def draw_transformers(book, seed, sizes, **options):
     """Return our Transformer and its twin with the same weights."""
@@ -500,7 +502,7 @@ def draw_transformers(book, seed, sizes, **options):
 
 
 @of("decoder")
-@FEW
+@FEWER
 @given(
     B=SIZES,
     T=SIZES,
@@ -558,7 +560,7 @@ def test_encoder_and_decoder_are_the_libraries(
 
 
 @of("decoder")
-@FEW
+@FEWER
 @given(
     B=SIZES,
     T=SIZES,
@@ -587,7 +589,7 @@ def test_logits_agree_and_a_source_without_words_is_nan(
 
 
 @of("decoder")
-@FEW
+@FEWER
 @given(
     T=SIZES,
     S=SIZES,
