@@ -485,3 +485,132 @@ def test_what_depends_on_nothing_has_no_reach(book):
     x, x_tf = in_both(np.ones((1, 3, 4)), "float32")
     assert not book("reach")(torch.ones_like, x).any()
     assert not book("reach_tf")(lambda x: 0 * x_tf, x_tf).numpy().any()
+
+
+# The decoder, and the whole model
+
+FEWER = settings(FEW, max_examples=4)  # whole models, built and run eagerly
+
+
+def draw_transformers(book, seed, sizes, **options):
+    """Return our Transformer and its twin with the same weights."""
+    model = book("Transformer")(*sizes, **options)
+    model_tf = book("TransformerTF")(*sizes, **options)
+    book("draw_model")(model, seed)
+    book("draw_model_tf")(model_tf, seed)
+    return model, model_tf
+
+
+@of("decoder")
+@FEWER
+@given(
+    B=SIZES,
+    T=SIZES,
+    S=SIZES,
+    H=SIZES,
+    K=SIZES,
+    norm_first=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_encoder_and_decoder_are_the_libraries(
+    book, B, T, S, H, K, norm_first, seed
+):
+    """In value and gradient, with padding, widths odd or even."""
+    import torch
+
+    sizes = (5, 1, H * K, H, 3)
+    model, model_tf = draw_transformers(
+        book, seed, sizes, norm_first=norm_first
+    )
+    library = book("to_torch_transformer")(model)
+    keras_model = book("KerasTransformer")(model_tf)
+    words = draw_mask(seed, (B, 1, S), empty_rows=False)
+    past, mask = np.tri(T) > 0, torch.tensor(words)
+    causal = torch.tensor(past)
+    arrays = draw_arrays(seed, (B, S, H * K), (B, T, H * K))
+    arrays = [array.astype("float32") for array in arrays]
+
+    def run(source, target):
+        memory = model.encoder(source, mask)
+        return model.decoder(target, memory, causal, mask)
+
+    def run_tf(source, target):
+        memory = model_tf.encoder(source + 0, words)
+        return model_tf.decoder(target + 0, memory, past, words)
+
+    def run_torch(source, target):
+        return library(
+            source,
+            target,
+            tgt_mask=~causal,
+            src_key_padding_mask=~mask[:, 0],
+            memory_key_padding_mask=~mask[:, 0],
+        )
+
+    ours = torch_gradients(run, arrays)
+    for other in [
+        torch_gradients(run_torch, arrays),
+        tf_gradients(run_tf, arrays),
+        tf_gradients(lambda *x: keras_model(*x, past, words), arrays),
+    ]:
+        np.testing.assert_allclose(ours[0], other[0], rtol=1e-3, atol=1e-3)
+        for one, another in zip(ours[1], other[1], strict=True):
+            limit = 2e-3 * max(1, np.abs(one).max())
+            np.testing.assert_allclose(one, another, atol=limit)
+
+
+@of("decoder")
+@FEWER
+@given(
+    B=SIZES,
+    T=SIZES,
+    S=SIZES,
+    D=SIZES,
+    tied=st.booleans(),
+    empty=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_logits_agree_and_a_source_without_words_is_nan(
+    book, B, T, S, D, tied, empty, seed
+):
+    """From ids to logits, in both frameworks; no other sentence is hurt."""
+    import tensorflow as tf
+    import torch
+
+    model, model_tf = draw_transformers(book, seed, (7, 2, D, 1, 3), tied=tied)
+    rng = np.random.default_rng(seed)
+    source, target = rng.integers(1, 7, (B, S)), rng.integers(0, 7, (B, T))
+    source[0] = 0 if empty else source[0]
+    logits = model(torch.tensor(source), torch.tensor(target)).detach()
+    logits_tf = model_tf(tf.constant(source), tf.constant(target))
+    np.testing.assert_allclose(logits, logits_tf, rtol=1e-3, atol=1e-3)
+    assert logits[0].isnan().all() == empty
+    assert not logits[1:].isnan().any()
+
+
+@of("decoder")
+@FEWER
+@given(
+    T=SIZES,
+    S=SIZES,
+    D=st.integers(1, 9),
+    norm_first=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_word_by_word_is_teacher_forced_in_float64(
+    book, T, S, D, norm_first, seed
+):
+    import torch
+
+    sizes = (7, 2, D, 1, 3)
+    model, _ = draw_transformers(book, seed, sizes, norm_first=norm_first)
+    model = model.double()
+    rng = np.random.default_rng(seed)
+    source, target = (
+        torch.tensor(rng.integers(1, 7, (2, length))) for length in (S, T)
+    )
+    whole, memory = model(source, target), model.encode(source)
+    assert whole.dtype == torch.float64
+    for t in range(T):
+        step = model.decode(target[:, : t + 1], *memory)
+        torch.testing.assert_close(step[:, -1], whole[:, t])

@@ -370,6 +370,75 @@ def largest_at_pads_fast():
     return found[0, 1].abs().max().item()
 
 
+def pad_weight(**more):
+    """Return the weight of a pad, in the one layer of a small decoder."""
+    import torch
+
+    options = {"dropout": 0.0, "batch_first": True, "dim_feedforward": 4}
+    model = torch.nn.Transformer(4, 2, 1, 1, **options)
+    attention = model.decoder.layers[0].multihead_attn
+    found = []
+
+    def watch(layer, given, named, output):
+        named["need_weights"] = True
+        layer.forward = type(layer).forward.__get__(layer)
+        found.append(layer.forward(*given, **named)[1])
+
+    attention.register_forward_hook(watch, with_kwargs=True)
+    pads = torch.tensor([[False, True]])
+    source, target = torch.ones(1, 2, 4), torch.ones(1, 1, 4)
+    model(source, target, src_key_padding_mask=pads, **more)
+    return found[0][0, 0, 1].item()
+
+
+@number
+def pad_weight_without_memory_mask():
+    return pad_weight()
+
+
+@number
+def pad_weight_with_memory_mask():
+    import torch
+
+    return pad_weight(memory_key_padding_mask=torch.tensor([[False, True]]))
+
+
+def words_read(promise):
+    """Return how many words of three the first place of a layer reads."""
+    import torch
+
+    torch.manual_seed(0)
+    options = {"dropout": 0.0, "batch_first": True}
+    layer = torch.nn.TransformerDecoderLayer(4, 2, 8, **options)
+    x, memory = torch.randn(1, 2, 4), torch.randn(1, 3, 4, requires_grad=True)
+    everything = torch.zeros(2, 3, dtype=torch.bool)
+    found = layer(x, memory, memory_mask=everything, memory_is_causal=promise)
+    found[0, 0].square().sum().backward()
+    return int((memory.grad[0].abs().amax(dim=-1) > 0).sum())
+
+
+@number
+def words_read_when_promised():
+    return words_read(promise=True)
+
+
+@number
+def words_read_without_promise():
+    return words_read(promise=False)
+
+
+@number
+def words_read_keras_causal():
+    import keras
+
+    layer = keras.layers.MultiHeadAttention(2, 2)
+    x, memory = np.ones((1, 2, 4)), np.ones((1, 3, 4))
+    _, weights = layer(
+        x, memory, use_causal_mask=True, return_attention_scores=True
+    )
+    return int((np.asarray(weights)[0, 0, 0] > 0).sum())
+
+
 @number
 def gelu_gap():
     import torch

@@ -27,6 +27,7 @@ CHAPTERS = {
     "heads": "multi_head_attention",
     "masks": "masks",
     "way": "encoder",
+    "write": "decoder",
 }
 # Values by the controls' names; the first state is that of the start.
 SENTENCE = "Life is short, eat dessert first"
@@ -77,6 +78,10 @@ STATES = {
             ([], 1, 2),
             ([1], 0, 6),
         ]
+    ],
+    "write": [
+        {"step": step, "place": place}
+        for step, place in [(1, 0), (4, 3), (4, 1), (7, 1), (7, 6)]
     ],
 }
 
@@ -227,6 +232,26 @@ def way(book, parts, order, layer):
     return f"{said} Likeness of the words then: {alike:.2f}.", shown
 
 
+def write(book, step, place):
+    model, source = book["model"], book["source_ids"][:1]
+    ids = book["written_ids"][:1, :step]
+    past, memory = book["looks"](model, source, ids)
+    logits = model(source, ids)[0]
+    words = [book["vocabulary"][i].strip("<>") for i in ids[0]]
+    parts = {}
+    tokens = ["say", "hello", "to", "world", "pad", "pad"]
+    for s, word in enumerate(tokens):
+        parts |= {
+            f"source-{s}": word,
+            f"memory-{s}": f"{memory[place, s]:.2f}",
+        }
+    for s in range(8):
+        parts[f"written-{s}"] = words[s] if s < step else ""
+        parts[f"past-{s}"] = f"{past[place, s]:.2f}" if s <= place else ""
+    says = book["vocabulary"][logits[place].argmax()].strip("<>")
+    return book["step_words"](step, place, words, says), parts
+
+
 SHOWS = {
     "lookup": lookup,
     "waves": waves,
@@ -235,6 +260,7 @@ SHOWS = {
     "heads": heads,
     "masks": masks,
     "way": way,
+    "write": write,
 }
 
 

@@ -11,7 +11,7 @@ from tools.settings import chapters
 
 # Shapes that one comment of the book has; any other is taken for a slip.
 ONCE = {
-    *("32", "101", "32, D", "B, D", "B, 1", "B, 1, T"),
+    *("32", "101", "32, D", "B, D", "B, 1, T"),
     *("B, H, S, K", "B, S, H, K", "B, H, T, D", "H, B, T, K", "B, T, 1, D"),
     *("B, T, C, 2", "C, T, D", "C, T, S", "10, 3, 2", "C, S, V", "C, T, V"),
     *("D, K", "D, 2", "K", "N, 2", "T, 2", "3, H, K, D"),
