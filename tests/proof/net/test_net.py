@@ -600,7 +600,7 @@ def cell_too_long(notebook):
 
 @fault("small.ipynb [2]", "76 lines", "at most 75")
 def interactive_cell_too_long(notebook):
-    notebook.code[1].source = "# @title Interactive: it" + 75 * "\nx"
+    notebook.code[1].source = "# @title Interactive: it" + 76 * "\nx"
 
 
 @fault("small.ipynb [2]", "no words stand before")

@@ -93,13 +93,33 @@ def labels(tree):
         if word.arg in ("label", "xlabel", "ylabel")
     ]
     found = []
-    for text in texts:
+    for text in texts + titles(tree):
         if isinstance(text, ast.JoinedStr):
             text = text.values[0]
         if isinstance(text, ast.Constant):
-            words = re.split(r"[,($\n]", str(text.value))[0].strip()
+            words = re.split(r"[,:($\n]", str(text.value))[0].strip()
             found += [words] if words else []
     return found
+
+
+def titles(tree):
+    """Return what panels are called, one by one or in a cell's lists."""
+    given = [
+        word.value
+        for call in walk(tree)
+        if isinstance(call, ast.Call)
+        for word in call.keywords
+        if word.arg == "title"
+    ]
+    listed = [
+        text
+        for node in walk(tree)
+        if given and isinstance(node, (ast.List, ast.Tuple))
+        for text in node.elts
+        if isinstance(text, ast.Constant) and isinstance(text.value, str)
+    ]
+    alone = all(isinstance(title, ast.Constant) for title in given)
+    return given if alone else listed
 
 
 def panels(tree):
