@@ -109,6 +109,12 @@ def far_back(here, there):
     return -offset if offset > 3 else offset
 
 
+def wrong_back(here, there):
+    """Return an offset that is wrong only 50 places back."""
+    offset = reader()(here, there)
+    return 3 if offset == -50 else offset
+
+
 def wrong_at(*case, answer, found=7.0):
     """Return an answer that is wrong in one case only."""
     return lambda *given: found if given == case else answer(*given)
@@ -272,6 +278,7 @@ WRONG = {
             only_near_the_beginning,
         ),
         (("7 instead of 2 steps, from 7."), lambda here, there: 7),
+        (("3 instead of -50 steps, from 50."), wrong_back),
         *(
             (("whole rounds are lost: only the fastest hand is read."), answer)
             for answer in (
