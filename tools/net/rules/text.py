@@ -15,7 +15,7 @@ from tools.net.rules.common import (
 )
 from tools.settings import BOOK, colab_link, slug
 
-MAX_QUESTION_WORDS = 110
+MAX_QUESTION_WORDS = 80
 MAX_READING = 5
 BIBLIOGRAPHY = BOOK / "bibliography.md"
 SECTIONS = [
@@ -176,6 +176,7 @@ def anatomy(notebook):
         line
         for line in first.source.split("\n")[1:]
         if "[Open in Colab]" not in line
+        and not line.startswith("On a first reading")
     ]
     words = len(outside_code("\n".join(question)).split())
     if not 0 < words <= MAX_QUESTION_WORDS:
