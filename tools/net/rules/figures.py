@@ -110,7 +110,7 @@ def titles(tree):
         if isinstance(call, ast.Call)
         for word in call.keywords
         if word.arg == "title"
-    ]
+    ] + [call.args[0] for call in calls(tree, "set_title")]
     listed = [
         text
         for node in walk(tree)
@@ -172,7 +172,8 @@ def figures_are_few_and_untitled(notebook):
     for cell in notebook.code:
         count += sum("image/png" in o.get("data", {}) for o in cell.outputs)
         whole = r"suptitle\(|plt\.title\("
-        alone = "" if "subplots(" in cell.source else r"|set_title\(|title="
+        several = re.search(r"subplots\(\s*\d", cell.source)
+        alone = "" if several else r"|set_title\(|title="
         if re.search(whole + alone, cell.source):
             yield (
                 f"{notebook.name(cell)}: a title inside the plot; the "
