@@ -3,7 +3,7 @@
 import re
 
 from tools.net import shapes
-from tools.net.rules import citations, links, numbers, text
+from tools.net.rules import citations, links, numbers, reading, text
 from tools.net.rules.common import LINK, outside_fences
 from tools.net.rules.text import anchor
 from tools.net.tables import codes, rows_with
@@ -14,6 +14,7 @@ PROSE = [
     links.links_lead_where_they_say,
     numbers.counts_in_words_are_computed,
     numbers.lists_are_as_long_as_announced,
+    reading.words_are_plain,
     text.no_empty_words,
     text.terms_are_bold_once,
 ]
