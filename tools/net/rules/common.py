@@ -7,6 +7,8 @@ from functools import lru_cache
 from tools.notebooks import tags
 
 RULES = []
+# How the heading of a side road begins.
+SIDE_ROAD = "Side road: "
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)")
 
 

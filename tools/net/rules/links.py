@@ -8,7 +8,7 @@ import re
 from functools import cache, lru_cache
 from itertools import combinations
 
-from tools.net.rules.common import LINK, outside_fences, rule
+from tools.net.rules.common import LINK, SIDE_ROAD, outside_fences, rule
 from tools.net.rules.text import anchor, words_of
 from tools.settings import BOOK
 
@@ -79,7 +79,7 @@ def headings_on(text):
     """
     found = re.findall(r"(?m)^(#+) (.+)$", outside_fences(text))
     whole = [(t, "" if marks == "#" else anchor(t)) for marks, t in found]
-    whole += [(t.removeprefix("Side road: "), a) for t, a in whole]
+    whole += [(t.removeprefix(SIDE_ROAD), a) for t, a in whole]
     parts = [(part, a) for t, a in whole for part in (t, *parts_of(t))]
     return whole + [(loosely(words), a) for words, a in parts]
 

@@ -4,6 +4,7 @@ import ast
 import re
 
 from tools.net.rules.common import (
+    SIDE_ROAD,
     folded,
     outside_maths,
     prose_lines,
@@ -16,7 +17,6 @@ from tools.notebooks import tags
 
 MAX_MINUTES = 45
 WORDS_A_MINUTE, LINES_A_MINUTE = 120, 9
-SIDE_ROAD = "Side road: "
 CASES = "Wrong on purpose"
 EXERCISES = "Exercises"
 HEADING = re.compile(r"(?m)^(#{1,3}) (.+)$")
