@@ -316,6 +316,12 @@ def title_inside_the_plot(notebook):
     notebook.code[5].source = 'axes.set_title("Curve")'
 
 
+@fault("small.ipynb [6]", "title inside the plot")
+def title_inside_the_only_plot(notebook):
+    source = 'figure, ax = plt.subplots()\nax.set_title("Curve")'
+    notebook.code[5].source = source
+
+
 @fault("small.ipynb [6]", "'Position'", "lower case")
 def axis_label_with_a_capital(notebook):
     notebook.code[5].source = 'axes.set_xlabel("Position")'
@@ -558,9 +564,9 @@ def sections_in_another_order(notebook):
         )
 
 
-@fault("cell 1", "at most 110")
+@fault("cell 1", "at most 80")
 def question_too_long(notebook):
-    notebook.markdown[0].source += "\n" + 111 * "word "
+    notebook.markdown[0].source += "\n" + 81 * "word "
 
 
 @fault("small.ipynb", "not one title")
@@ -958,6 +964,7 @@ def page_of(tmp_path, words):
         ("See [More](#small).", "'More' is the heading of small.md#more"),
         ("Vaswani et al. 2018 say so.", "cites 'Vaswani et al. 2018'"),
         ("You simply add.", "without 'simply'"),
+        ("These are broken numbers.", "say: fractions"),
         ("**Add**, **add** and **Add**.", "'Add' is bold a second time"),
     ],
 )
