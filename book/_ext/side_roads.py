@@ -1,4 +1,4 @@
-"""Fold side roads, and each case of "Wrong on purpose", on the site.
+"""Fold the setup, side roads and each case of "Wrong on purpose" on the site.
 
 A side road is a section whose heading begins with `Side road: `. Its heading
 and its first paragraph, which says what is in it, stay in sight; the rest is
@@ -10,6 +10,7 @@ from docutils import nodes
 
 MARK = "Side road: "
 CASES = "Wrong on purpose"
+SETUP = "Setup"
 
 
 def title(section):
@@ -20,6 +21,8 @@ def kind(section):
     """Return what a section is to be folded as, or None."""
     if title(section).startswith(MARK):
         return "side road"
+    if title(section) == SETUP:
+        return "setup"
     above = section.parent
     if isinstance(above, nodes.section) and title(above) == CASES:
         return "case"

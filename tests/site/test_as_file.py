@@ -14,12 +14,10 @@ def test_a_page_works_as_a_file(visit_file, name):
     assert page.locator("html").get_attribute("data-theme") == "light"
     assert page.evaluate("document.styleSheets.length") > 0
     load_pictures(page)
-    tabs = page.locator(".sd-tab-label:text-is('TensorFlow')")
-    if tabs.count():
-        tabs.first.click()
-        assert page.locator(
-            ".sd-tab-label:text-is('TensorFlow') + *"
-        ).first.is_visible()
+    label = ".sd-tab-label:text-is('TensorFlow'):visible"
+    if page.locator(label).count():
+        page.locator(label).first.click()
+        assert page.locator(f"{label} + *").first.is_visible()
 
 
 def test_search_works_as_a_file(visit_file):
