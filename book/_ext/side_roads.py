@@ -4,13 +4,18 @@ A side road is a section whose heading begins with `Side road: `. Its heading
 and its first paragraph, which says what is in it, stay in sight; the rest is
 folded. side_roads.js opens what a link leads to, and remembers the choice
 between a first reading and everything.
+
+Elsewhere, folded cells that follow one another share one fold.
 """
+
+from itertools import groupby
 
 from docutils import nodes
 
 MARK = "Side road: "
 CASES = "Wrong on purpose"
 SETUP = "Setup"
+MANY = 3  # folded cells in a row, which would be as many bars
 
 
 def title(section):
@@ -35,15 +40,42 @@ def fold(app, doctree):
             # The heading, the first paragraph, and the rest.
             rest = section.children[2:]
             if rest:
-                opening = (
-                    '<details class="side-road">'
-                    f"<summary>Open this {name}</summary>"
-                )
-                section.children[2:] = [
-                    nodes.raw("", opening, format="html"),
-                    *rest,
-                    nodes.raw("", "</details>", format="html"),
-                ]
+                said = f"Open this {name}"
+                section.children[2:] = details("side-road", said, rest)
+        else:
+            section.children = [*runs_folded(section.children)]
+
+
+def details(name, summary, parts):
+    """Return parts of a page between the tags that fold them."""
+    opening = f'<details class="{name}"><summary>{summary}</summary>'
+    return [
+        nodes.raw("", opening, format="html"),
+        *parts,
+        nodes.raw("", "</details>", format="html"),
+    ]
+
+
+def runs_folded(parts):
+    """Yield parts of a section; MANY folded cells in a row are one fold."""
+    for folded, run in groupby(parts, is_folded):
+        run = [*run]
+        if folded and len(run) >= MANY:
+            run = details("run", f"Code in {len(run)} folded cells", run)
+        yield from run
+
+
+def is_folded(part):
+    """Tell whether a part is a folded cell, or a pair, without an output."""
+    cells = [
+        cell
+        for cell in part.findall(nodes.container)
+        if "cell" in cell["classes"]
+    ]
+    return bool(cells) and all(
+        "tag_hide-input" in cell["classes"] and len(cell.children) == 1
+        for cell in cells
+    )
 
 
 def setup(app):

@@ -37,3 +37,14 @@ def test_letters_of_twice_the_size_fit(look, name):
     wide = page.evaluate(WIDTH)
     page.evaluate("document.documentElement.style.fontSize = ''")
     assert wide <= 1280, f"the page is {wide} wide"
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_table_is_read_without_scrolling(look, name):
+    page = look(name, unfolded=True)
+    wide = page.locator("article table.table").evaluate_all(
+        """all => all.map(table => table.parentElement)
+        .filter(box => box.scrollWidth > box.clientWidth + 1)
+        .map(box => box.closest("section").id)"""
+    )
+    assert not wide

@@ -30,6 +30,20 @@ def test_a_side_road_shows_its_heading_and_one_sentence(look, chapter):
         assert not is_open
 
 
+@pytest.mark.parametrize("chapter", chapters())
+def test_folded_cells_in_a_row_share_a_fold(look, chapter):
+    page = look(chapter)
+    runs = page.locator("details.run").evaluate_all(
+        """all => all.map(run => [run.querySelector("summary").innerText,
+            run.children.length - 1, run.open,
+            !run.querySelector(".cell_output")])"""
+    )
+    assert runs
+    for summary, count, is_open, without_output in runs:
+        assert summary == f"Code in {count} folded cells"
+        assert count > 2 and not is_open and without_output
+
+
 def test_everything_is_opened_and_remembered_over_the_book(visit, site):
     page = visit(CHAPTER)
     assert opened(page) == 0
