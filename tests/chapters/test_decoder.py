@@ -83,6 +83,15 @@ def loop(row=-1, first=None, stop=True, keep=slice(1, None), more=0, sign=1):
     return answer
 
 
+def of_last_id(next_logits, *given):
+    return loop()(lambda ids: next_logits(ids[-1:]), *given)
+
+
+def filled_up(next_logits, start, end, most):
+    ids = loop()(next_logits, start, end, most)
+    return ids + [0] * (most - len(ids))
+
+
 def without_end(*given):
     ids = loop()(*given)
     return ids[:-1] if ids[-1] == given[2] else ids
@@ -130,6 +139,8 @@ WRONG = {
         ("the end is missing", without_end),
         ("the first row is read", loop(row=0)),
         ("it begins with zero", loop(first=0)),
+        ("the model gets the last id only", of_last_id),
+        ("zeros follow the end", filled_up),
         ("one id too many", loop(more=1)),
         ("one id too few", loop(more=-1)),
         ("the smallest logit is taken", loop(sign=-1)),

@@ -62,6 +62,11 @@ WRONG = {
             "there is one final norm.",
             lambda n, d, f: n * (layer(d, f) + 2 * d),
         ),
+        ("a norm has two vectors.", lambda n, d, f: n * layer(d, f) + d),
+        (
+            "attention has four biases.",
+            lambda n, d, f: n * (layer(d, f) - 4 * d) + 2 * d,
+        ),
         (
             "a layer has two norms.",
             lambda n, d, f: n * (layer(d, f) - 2 * d) + 2 * d,
@@ -126,6 +131,14 @@ WRONG = {
         ),
     ],
     "pre_norm_layer": [
+        (
+            "one residual around both.",
+            lambda x, f, g, a, b: x + g(b(f(a(x)))),
+        ),
+        (
+            "the norms come behind the sub-layers.",
+            lambda x, f, g, a, b: x + a(f(x)) + b(g(x + a(f(x)))),
+        ),
         (
             "this is post-norm.",
             lambda x, f, g, a, b: b(a(x + f(x)) + g(a(x + f(x)))),
