@@ -737,6 +737,11 @@ def exercise_without_a_solution(notebook):
     notebook.code[6].source = "y = 4  # ()"
 
 
+@fault("small.ipynb [7]", "a verdict on the solution")
+def solution_with_a_verdict(notebook):
+    notebook.code[6].outputs = notebook.code[5].outputs
+
+
 @fault("small.ipynb [7]", "folds in some places only")
 def solution_not_folded_in_colab(notebook):
     del notebook.code[6].metadata["cellView"]

@@ -7,6 +7,8 @@ from tools.net.rules.common import folded, rule
 EXERCISE = re.compile(
     r"^### Exercise (\d+): .+ \((easy|medium|hard), \d+ minutes\)$", re.M
 )
+SOLUTION = "# @title Solution"
+VERDICT = re.compile(r"(?i)\bexercise \d+: ")
 
 
 @rule
@@ -31,8 +33,16 @@ def exercises_are_complete(notebook):
         words = "\n".join(c.source for c in [cell, *block])
         if "<details>" not in words:
             yield f"{notebook.name(cell)}: the exercise has no hint."
-        if not any(c.source.startswith("# @title Solution") for c in block):
+        solutions = [c for c in block if c.source.startswith(SOLUTION)]
+        if not solutions:
             yield f"{notebook.name(cell)}: the exercise has no solution."
+        for solution in solutions:
+            if VERDICT.search(str(solution.outputs)):
+                yield (
+                    f"{notebook.name(solution)}: a verdict on the solution, "
+                    "which a reader takes for one on the own answer. Assert "
+                    "it instead."
+                )
     if numbers != list(range(1, len(numbers) + 1)):
         yield f"{notebook.path.name}: its exercises are numbered {numbers}."
 
