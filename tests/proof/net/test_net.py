@@ -739,7 +739,8 @@ def exercise_without_a_solution(notebook):
 
 @fault("small.ipynb [7]", "a verdict on the solution")
 def solution_with_a_verdict(notebook):
-    notebook.code[6].outputs = notebook.code[5].outputs
+    verdict = "'Solution of exercise 1: correct.'"
+    notebook.code[6].outputs = [value(verdict)]
 
 
 @fault("small.ipynb [7]", "folds in some places only")
