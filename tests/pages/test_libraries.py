@@ -300,6 +300,97 @@ def layer_norm_small_keras():
     return keras.layers.LayerNormalization()(row)[0, -1]
 
 
+# Training
+
+
+def lookup_move(repair):
+    """Return how far Keras' Adam moves a row that occurs four times."""
+    import keras
+    import tensorflow as tf
+
+    table = keras.Variable(tf.zeros((3, 1)))
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.gather(table.value, [2, 2, 2, 2]))
+    gradient = repair(tape.gradient(loss, table.value))
+    keras.optimizers.Adam(0.01).apply([gradient], [table])
+    return -float(table[2, 0])
+
+
+@number
+def lookup_move_torch():
+    import torch
+
+    table = torch.nn.Embedding(3, 1, _weight=torch.zeros(3, 1))
+    table(torch.tensor([2, 2, 2, 2])).sum().backward()
+    torch.optim.Adam(table.parameters(), lr=0.01).step()
+    return -table.weight[2].item()
+
+
+@number
+def lookup_move_keras():
+    return lookup_move(lambda gradient: gradient)
+
+
+@number
+def lookup_move_repaired_keras():
+    import tensorflow as tf
+
+    return lookup_move(tf.convert_to_tensor)
+
+
+@number
+def first_step_torch():
+    import torch
+
+    weight = torch.zeros(1, requires_grad=True)
+    weight.grad = torch.full((1,), 1e-6)
+    torch.optim.Adam([weight], lr=0.01).step()
+    return -weight.item()
+
+
+@number
+def first_step_keras():
+    import keras
+    import tensorflow as tf
+
+    weight = keras.Variable([0.0])
+    keras.optimizers.Adam(0.01).apply([tf.constant([1e-6])], [weight])
+    return -float(weight[0])
+
+
+@number
+def mean_loss_torch():
+    import torch
+
+    # Logits of two words with the same score cost ln 2; in units of that.
+    logits = torch.zeros(4, 2)
+    targets = torch.tensor([1, 1, 0, 0])
+    loss = torch.nn.functional.cross_entropy(logits, targets, ignore_index=0)
+    return loss.item() / np.log(2)
+
+
+def mean_loss(**options):
+    """Return Keras' mean of four losses of which two are masked."""
+    import keras
+
+    function = keras.losses.SparseCategoricalCrossentropy(
+        from_logits=True, **options
+    )
+    targets = np.array([1, 1, 0, 0])
+    loss = function(targets, np.zeros((4, 2)), sample_weight=targets != 0)
+    return float(loss) / np.log(2)
+
+
+@number
+def mean_loss_keras():
+    return mean_loss()
+
+
+@number
+def mean_loss_weighted_keras():
+    return mean_loss(reduction="mean_with_sample_weight")
+
+
 # The encoder
 
 

@@ -28,6 +28,7 @@ CHAPTERS = {
     "masks": "masks",
     "way": "encoder",
     "write": "decoder",
+    "learn": "training",
 }
 # Values by the controls' names; the first state is that of the start.
 SENTENCE = "Life is short, eat dessert first"
@@ -83,6 +84,7 @@ STATES = {
         {"step": step, "place": place}
         for step, place in [(1, 0), (4, 3), (4, 1), (7, 1), (7, 6)]
     ],
+    "learn": [{"step": step} for step in (0, 90, 200, 10)],
 }
 
 
@@ -252,6 +254,21 @@ def write(book, step, place):
     return book["step_words"](step, place, words, says), parts
 
 
+def learn(book, step):
+    at = step // 10
+    shares, losses = book["stored_maps"][at], book["stored_losses"]
+    looks = [row.index(max(row)) for row in shares]
+    right = sum(look == 7 - place for place, look in enumerate(looks))
+    said = f"Step {step}: the loss is {losses[2 * at]:.2f}, and {right} of 8 "
+    parts = {
+        f"look-{r}-{c}": str(share)
+        for r, row in enumerate(shares)
+        for c, share in enumerate(row)
+    }
+    parts["dot"] = f"M{20 + 1.5 * step} {110 - 30 * losses[2 * at]:.1f}h0"
+    return f"{said}rows look most at their letter.", parts
+
+
 SHOWS = {
     "lookup": lookup,
     "waves": waves,
@@ -261,6 +278,7 @@ SHOWS = {
     "masks": masks,
     "way": way,
     "write": write,
+    "learn": learn,
 }
 
 
