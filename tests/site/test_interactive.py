@@ -318,9 +318,10 @@ class Figure:
             const image = root.querySelector("img");
             const drawn = image ? new DOMParser().parseFromString(
               decodeURIComponent(image.src.split("svg+xml,")[1]),
-              "image/svg+xml") : root;
+              "image/svg+xml").querySelectorAll("[data-part]") : [];
             const parts = {};
-            for (const part of drawn.querySelectorAll("[data-part]"))
+            for (const part of [...root.querySelectorAll("[data-part]"),
+                                ...drawn])
               if (!part.hidden) parts[part.dataset.part] =
                 part.getAttribute("d") ?? part.textContent;
             delete parts.words;
@@ -448,8 +449,8 @@ def test_stands_without_scripts(visit_without_scripts, chapter, name):
     unfold(page)  # it may stand in a side road
     figure = Figure(page, name)
     assert figure.root.is_visible() and not figure.root.locator("form").count()
-    picture = figure.root.locator("img, table")
-    assert picture.is_visible()
+    pictures = figure.root.locator("img, table").all()
+    assert pictures and all(picture.is_visible() for picture in pictures)
     figure.assert_shows(
         *SHOWS[name](chapter(CHAPTERS[name]), **STATES[name][0])
     )
