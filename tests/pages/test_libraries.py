@@ -494,7 +494,7 @@ def pad_weight_with_memory_mask():
     return pad_weight(memory_key_padding_mask=torch.tensor([[False, True]]))
 
 
-def words_read(promise):
+def words_read(promise, **masks):
     """Return how many words of three the first place of a layer reads."""
     import torch
 
@@ -503,7 +503,8 @@ def words_read(promise):
     layer = torch.nn.TransformerDecoderLayer(4, 2, 8, **options)
     x, memory = torch.randn(1, 2, 4), torch.randn(1, 3, 4, requires_grad=True)
     everything = torch.zeros(2, 3, dtype=torch.bool)
-    found = layer(x, memory, memory_mask=everything, memory_is_causal=promise)
+    masks |= {"memory_mask": everything, "memory_is_causal": promise}
+    found = layer(x, memory, **masks)
     found[0, 0].square().sum().backward()
     return int((memory.grad[0].abs().amax(dim=-1) > 0).sum())
 
@@ -516,6 +517,14 @@ def words_read_when_promised():
 @number
 def words_read_without_promise():
     return words_read(promise=False)
+
+
+@number
+def words_read_when_promised_with_pads():
+    import torch
+
+    none = torch.zeros(1, 3, dtype=torch.bool)
+    return words_read(promise=True, memory_key_padding_mask=none)
 
 
 @number
@@ -537,6 +546,14 @@ def gelu_gap():
 
     x = torch.tensor(2.7)
     return abs(F.gelu(x) - F.gelu(x, approximate="tanh")).item()
+
+
+@number
+def gelu_gap_of_ops_keras():
+    import keras
+
+    gap = keras.ops.gelu([2.7]) - keras.activations.gelu(np.float32([2.7]))
+    return abs(float(gap[0]))
 
 
 # The layout of weights
