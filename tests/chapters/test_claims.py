@@ -13,6 +13,8 @@ NAMES = [path.stem for path in paths()]
 # How many sides of equations are compared; tools/net/tex.py reads no more.
 SIDES = {
     "attention": 20,
+    "decoder": 2,
+    "encoder": 2,
     "masks": 4,
     "multi_head_attention": 6,
     "position_similarity": 36,

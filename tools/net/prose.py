@@ -2,7 +2,8 @@
 
 So is a number in words, `six<!--= len(words) -->`, and what a colour of a
 figure is called: `grey<!--= ax.lines[0].get_color() -->` of a line,
-`dark<!--= pixel(ax, 0, 3) -->` of a matrix's row 0 and column 3.
+`dark<!--= pixel(ax, 0, 3) -->` of a matrix's row 0 and column 3. Any other
+word is the text that its expression gives, `pre-norm<!--= order -->`.
 """
 
 import ast
@@ -214,6 +215,8 @@ def correction(said, value):
     word = said.lower()
     if word in COLOURS:
         return "" if is_called(value, word) else f"the colour {code(value)}"
+    if isinstance(value, str):
+        return "" if word == value.lower() else repr(value)
     plain = said.replace(",", "").replace("−", "-")
     plain = str(NUMBERS.get(word, plain))
     if not re.fullmatch(NUMBER, plain):

@@ -95,7 +95,7 @@ CELLS = [  # texts as they are
     "## Summary\n\nIt is done.\n\n| equation | function | PyTorch |\n"
     "|---|---|---|\n| $(1)$ | `twice` | `math.pi` |",
     "## Exercises\n\n### Exercise 1: more (easy, 5 minutes)\n\n"
-    "<details><summary>Hint</summary>Read.</details>",
+    "<details><summary>Hint</summary>Read y.</details>",
     code("# @title Solution\ny = 4  # ()", **FOLDED),
     "## Further reading\n\n- [Setup](#setup), to begin again.",
 ]
@@ -444,6 +444,11 @@ def number_that_computes_itself(notebook):
     put(notebook, "It has 16<!--= 16 --> rows of 4<!--= sum(range(4)) -->.")
 
 
+@fault("cell 2", "says what a library does 'unless told'", "asks the library")
+def default_that_nobody_asks(notebook):
+    put(notebook, "The layer drops a tenth unless told otherwise.")
+
+
 @fault("cell 2", "256 GiB", "'size / 2**20' does not say GiB", "correct")
 def unit_that_the_expression_lacks(notebook):
     put(notebook, "They take 256<!--= size / 2**20 --> GiB.")
@@ -670,6 +675,23 @@ def warnings_silenced(notebook):
 @fault("small.ipynb [2]", "switches the comparison off")
 def comparison_switched_off(notebook):
     notebook.code[1].source = "# NBVAL_IGNORE_OUTPUT\nx"
+
+
+@fault("small.ipynb [2]", "x == x compares a thing with itself")
+def check_of_a_thing_with_itself(notebook):
+    notebook.code[1].source = "x = [1, 2, 3]  # (T,)\nassert x == x"
+
+
+@fault("small.ipynb [2]", "atol=2.0 lets nearly all numbers pass")
+def check_with_a_wide_tolerance(notebook):
+    notebook.code[
+        1
+    ].source = "x = [1, 2, 3]  # (T,)\nclose = allclose(x, x, atol=2.0)\nclose"
+
+
+@fault("small.ipynb [2]", "nobody reads 'idle'", "remove it")
+def name_that_nobody_reads(notebook):
+    notebook.code[1].source = "x = [1, 2, 3]  # (T,)\nidle = 4"
 
 
 @fault("small.ipynb [2]", "without a seed")
@@ -1235,6 +1257,7 @@ def panel():
         ("It has 3<!--= 3 --> rows.", "names no variable"),
         ("It has 3<!--= sum(i for i in (1, 2)) --> rows.", "no variable"),
         ("It has four<!--= n --> rows.", "says four, but n is 3"),
+        ("It is post-norm<!--= order -->.", "post-norm, but order is 'pre-"),
         ("Thirty-six<!--= 11 * n --> rows.", "says Thirty-six, but 11 * n is"),
         ("It has rows<!--= n -->.", "rows is neither a number nor a colour"),
         ("It takes 3<!--= n * 2**20 / 2**20 --> GiB.", "does not say GiB"),
@@ -1261,7 +1284,11 @@ def panel():
 )
 def test_number_in_prose_that_is_wrong_is_rejected(text, expected):
     (message,) = check_prose(
-        text, {"n": 3, "n_tf": 3, "n_keras": 3, "panel": panel()}
+        text,
+        {
+            **{"n": 3, "n_tf": 3, "n_keras": 3},
+            **{"order": "pre-norm", "panel": panel()},
+        },
     )
     assert expected in message
 
@@ -1275,6 +1302,7 @@ def test_number_in_prose_that_is_wrong_is_rejected(text, expected):
         "`x[1]`, $2^3$, [section 3.4](#x), GPT-2, float32\n\n```\n16\n```",
         "1. one\n2. two\n\n### Exercise 3: x (easy, 10 minutes)",
         "Three<!--= n -->, **thirty-three**<!--= 11 * n -->.",
+        "Pre-norm<!--= order --> is the order, *pre-norm*<!--= order -->.",
         "2.0<!--= 2**20 * (n - 1) / 2**20 --> MiB, 75<!--= 25 * n * 100 / "
         "100 --> %, 3<!--= num_bytes --> bytes, 3<!--= n --> rows.",
         "In PyTorch 3<!--= n_torch -->, 3<!--= n_tf --> rows in Keras, "
@@ -1287,7 +1315,7 @@ def test_number_in_prose_that_is_wrong_is_rejected(text, expected):
     ],
 )
 def test_true_number_in_prose_passes(text):
-    names = {"n": 3, "num_bytes": 3, "panel": panel()}
+    names = {"n": 3, "num_bytes": 3, "order": "pre-norm", "panel": panel()}
     names |= {f"n_{library}": 3 for library in ("torch", "tf", "keras")}
     assert check_prose(text, names) == []
 

@@ -9,10 +9,11 @@ from statistics import median, quantiles
 
 from tools.net import shapes
 from tools.net.rules.common import folded, parsed, rule, trees, walk
-from tools.notebooks import tags
+from tools.notebooks import alt_text, tags
 
 MAX_CELL_LINES = 25
 MAX_INTERACTIVE_LINES = 75
+MAX_TOLERANCE = 0.05  # numbers that are drawn lie near one
 RANDOM = re.compile(
     r"(torch\.(rand|randn|randint|randperm|normal)\w*"
     r"|tf\.random\.(?!set_seed)\w+|keras\.random\.\w+"
@@ -159,6 +160,55 @@ def code_is_plain(notebook):
 
 def is_print(node):
     return isinstance(node, ast.Call) and ast.unparse(node.func) == "print"
+
+
+@rule
+def checks_can_fail(notebook):
+    for cell, tree in trees(notebook):
+        nodes = walk(tree)
+        denied = {
+            inside
+            for node in nodes
+            if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+            for inside in walk(node)
+        }
+        for node in nodes:
+            if node not in denied and (why := hollow(node)):
+                yield f"{notebook.name(cell)}: {ast.unparse(node)} {why}"
+
+
+def hollow(node):
+    """Return why a part of a check holds whatever is computed, or None."""
+    match node:
+        case ast.Compare(left, [ast.Eq()], [right]):
+            if ast.dump(left) == ast.dump(right):
+                return "compares a thing with itself: name the other one."
+        case ast.keyword("atol" | "rtol", ast.Constant(tolerance)):
+            if tolerance > MAX_TOLERANCE:
+                return (
+                    "lets nearly all numbers pass: at most "
+                    f"{MAX_TOLERANCE}, but behind `not`."
+                )
+    return None
+
+
+@rule
+def names_are_read(notebook):
+    words = [cell.source for cell in notebook.markdown]
+    words += [alt_text(cell) for cell in notebook.code]
+    read = set(re.findall(r"\w+", " ".join(words)))
+    for _, tree in trees(notebook):
+        for node in walk(tree):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                read |= {node.id, f"{node.id}_tf"}  # a twin may show less
+    for cell, tree in trees(notebook):
+        for node in tree.body:
+            match node:
+                case ast.Assign([ast.Name(name)]) if name not in read:
+                    yield (
+                        f"{notebook.name(cell)}: nobody reads {name!r}; "
+                        "remove it, or use it."
+                    )
 
 
 @rule

@@ -30,6 +30,7 @@ LISTED = re.compile(
     r"(?m)^(\S.*(?:\n\S.*)*)\n\n((?:(?:[-*] |\d+\. |\|).*\n(?:  .*\n)*)+)"
 )
 ANNOUNCED = re.compile(rf"(?im)^({WORDS}) |\b({WORDS}) .*:\Z")
+DEFAULT = re.compile(r"\bunless (?:told|you pass)\b")
 # Parts of "Wrong on purpose" that are no mistake themselves.
 OVERVIEW = r"Which check|All of them"
 OF = {"Wrong on purpose": "mistakes", "Exercises": "exercises"}
@@ -150,6 +151,19 @@ def lists_are_as_long_as_announced(notebook):
                     f"{notebook.name(cell)}: announces {' and '.join(said)}, "
                     f"and {count(items)} follow. Correct the number or the "
                     "list; what is of something else goes elsewhere."
+                )
+
+
+@rule
+def defaults_are_asked_of_the_library(notebook):
+    for cell in notebook.markdown:
+        for line in cell.source.split("\n"):
+            default = DEFAULT.search(line)
+            if default and not prose.CLAIM.search(line):
+                yield (
+                    f"{notebook.name(cell)}: says what a library does "
+                    f"{default.group()!r}, and nothing asks the library: "
+                    "write 0.1<!--= layer.dropout.p --> unless told otherwise."
                 )
 
 
