@@ -306,6 +306,11 @@ def alt_text_twice(notebook):
     notebook.code[1].metadata.update(ALT)
 
 
+@fault("small.ipynb [6]", "prints what matplotlib returns")
+def figure_with_a_print(notebook):
+    notebook.code[5].outputs.append(value("[Text(0.5, 0, 'x')]"))
+
+
 @fault("small.ipynb", "6 figures")
 def figures_too_many(notebook):
     notebook.code[5].outputs += 5 * [figure()]

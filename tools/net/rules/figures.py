@@ -52,6 +52,19 @@ def figures_have_alt_text(notebook):
 
 
 @rule
+def figures_print_nothing(notebook):
+    for cell in notebook.code:
+        for output in cell.outputs:
+            text = output.get("data", {}).get("text/plain", "")
+            if alt_text(cell) and re.match(r"\[?Text\(", text):
+                yield (
+                    f"{notebook.name(cell)}: prints what matplotlib returns, "
+                    f"{text[:30]!r}; end the cell with an assertion or "
+                    "another line without a value."
+                )
+
+
+@rule
 def alt_texts_say_what_the_figure_says(notebook):
     for cell, tree in trees(notebook):
         alt = prose.CLAIM.sub(r"\1", alt_text(cell)).lower()
