@@ -344,6 +344,51 @@ def test_what_cannot_be_tested_is_said(pasted, ours, framework):
             functions[check](model, torch.tensor(IDS), training=True)
 
 
+# The whole kit
+
+
+def kits():
+    """Return a dict: framework -> the code of the kit on the page."""
+    found = re.findall(
+        r":sync: (\w+)\n\n```python\n(# The kit .*?)\n```", page(), re.S
+    )
+    return dict(found)
+
+
+@pytest.mark.parametrize("framework", ["pytorch", "tensorflow"])
+def test_the_kit_is_that_of_the_chapter(framework):
+    """One name, one body: what is pasted is what the chapter has run."""
+    cells = Notebook.read(BOOK / "testing.ipynb").code
+    chapter = "\n".join(cell.source for cell in cells)
+    body = [
+        node
+        for node in ast.parse(kits()[framework]).body
+        if not isinstance(node, (ast.Import, ast.ImportFrom))
+    ]
+    assert len(body) > 30
+    for node in body:
+        text = ast.get_source_segment(kits()[framework], node)
+        assert text in chapter, text
+
+
+def test_the_call_of_the_kit_works_as_it_stands(ours):
+    """A language model around our attention, asked as the page asks."""
+    import torch
+
+    space = {}
+    exec(kits()["pytorch"], space)
+    torch.manual_seed(0)
+    model = make_torch(ours, "ours", "right causal mask", dropout=0.0)
+    ids = torch.tensor([[3, 4, 5, 6, 7], [8, 9, 4, 2, 0]]).numpy()
+    p = space["Probe"](model, ids, vocab_size=D)
+    kit = {n: space["KIT"][n] for n in ("shape", "future", "steps", "alone")}
+    assert all(space["run_kit"](p, kit).values())
+    model = make_torch(ours, "ours", "no causal mask", dropout=0.0)
+    p = space["Probe"](model, ids, vocab_size=D)
+    found = space["run_kit"](p, kit)
+    assert found == dict(shape=True, future=False, steps=False, alone=True)
+
+
 # Rows that are fully masked
 
 

@@ -29,6 +29,7 @@ CHAPTERS = {
     "way": "encoder",
     "write": "decoder",
     "learn": "training",
+    "matrix": "testing",
 }
 # Values by the controls' names; the first state is that of the start.
 SENTENCE = "Life is short, eat dessert first"
@@ -85,6 +86,17 @@ STATES = {
         for step, place in [(1, 0), (4, 3), (4, 1), (7, 1), (7, 6)]
     ],
     "learn": [{"step": step} for step in (0, 90, 200, 10)],
+    "matrix": [
+        {"may": may, "order": order, "missed": missed}
+        for may, order, missed in [
+            ([0, 1, 2, 3, 4, 5], 0, []),
+            ([0, 1, 2, 3, 4, 5], 1, [0]),
+            ([0, 2], 1, [0]),
+            ([4], 1, []),
+            ([], 0, [0]),
+            ([1, 3, 5], 0, [0]),
+        ]
+    ],
 }
 
 
@@ -269,6 +281,28 @@ def learn(book, step):
     return f"{said}rows look most at their letter.", parts
 
 
+def matrix(book, may, order, missed):
+    groups = [*book["GROUPS"].values()]
+    used = {check for group in may for check in groups[group]}
+    verdicts = {
+        bug: row | book["trained"].get(bug, (0, {}))[1]
+        for bug, row in book["passed"].items()
+    }
+    found = {
+        bug: any(check in used and not row[check] for check in row)
+        for bug, row in verdicts.items()
+    }
+    columns = [*book["KIT"], *book["TRAINED"]]
+    sign = {True: ".", False: "x", None: ""}
+    parts = {"heads": "".join(columns)} | {
+        f"bug-{r}": bug + "".join(sign[verdicts[bug].get(c)] for c in columns)
+        for r, bug in enumerate(book["BUGS"])
+        if not (missed and found[bug])
+    }
+    said = f"Checks: {len(used)}. "
+    return f"{said}Bugs seen: {sum(found.values())} of {len(found)}.", parts
+
+
 SHOWS = {
     "lookup": lookup,
     "waves": waves,
@@ -279,6 +313,7 @@ SHOWS = {
     "way": way,
     "write": write,
     "learn": learn,
+    "matrix": matrix,
 }
 
 
