@@ -85,6 +85,14 @@ WRONG = {
             floor(lambda a, x, b, y, n, s: a * x + n * b * y),
         ),
         (
+            "the probabilities have to add up to one.",
+            floor(
+                lambda a, x, b, y, n, s: (
+                    a * x - (n - 1) * s / n * math.log(s / n)
+                )
+            ),
+        ),
+        (
             "this is a logarithm to base 2.",
             floor(lambda a, x, b, y, n, s: (a * x + s * y) / math.log(2)),
         ),
@@ -137,6 +145,14 @@ WRONG = {
         (
             "this is a mean of means.",
             mean(lambda a, b, c, d: (b.mean() + d.mean()) / 2),
+        ),
+        (
+            "a batch counts by its words, not by its places.",
+            mean(
+                lambda a, b, c, d: (
+                    (a.size * b.mean() + c.size * d.mean()) / (a.size + c.size)
+                )
+            ),
         ),
         ("this is a sum.", mean(lambda a, b, c, d: b.sum() + d.sum())),
         ("the first batch only.", mean(lambda a, b, c, d: b.mean())),
@@ -313,4 +329,8 @@ def test_the_stored_training_is_that_of_the_chapter(book):
     stored = np.array(book["stored_losses"])
     assert len(stored) == 41 and len(maps) == 21
     assert np.allclose(stored[:6], book["losses"][:30:5], atol=0.006)
+    # The first fall ends where a model knows how frequent each word is.
+    asked = np.bincount(book["target_ids"].flatten(), minlength=13)
+    asked = 0.9 * asked / asked.sum() + 0.1 / 13
+    assert np.abs(stored[4:9] + (asked * np.log(asked)).sum()).max() < 0.05
     assert abs(stored[-1] - book["losses"][200]) < 0.02
