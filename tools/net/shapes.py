@@ -363,7 +363,7 @@ class Rewriter(ast.NodeTransformer):
 
 def result(docstring, parameters):
     """Return the shapes that a docstring gives of what is returned."""
-    first = re.match(r"(?s)Return\b.*?\.(?=\s|$)", docstring)
+    first = re.match(r"(?s)(?:Return|Tell)\b.*?\.(?=\s|$)", docstring)
     later = re.findall(LATER, docstring)
     said = RESULT.findall(" result ".join([first[0] if first else "", *later]))
     strange = {*parameters, "shape"}  # what has a shape, or is asked for it

@@ -21,7 +21,7 @@ RELATIONS = {"<": "<", ">": ">", r"\le": "<=", r"\ge": ">="}
 PRODUCTS = {"/": "over", r"\cdot": "dot"}
 SIGNED = ("+", "-")
 SIGNS = {*SIGNED, *RELATIONS}
-GREEK = ("omega", "gamma", "delta", "pi")
+GREEK = ("alpha", "omega", "gamma", "delta", "pi")
 LETTER = re.compile(rf"[A-Za-z]|\\(?:{'|'.join(GREEK)})")
 LONGEST = 300  # terms, of a sum that names no end
 

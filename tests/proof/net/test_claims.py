@@ -100,6 +100,7 @@ FORMULAS = [
     (r"S(k) = \sum_i \cos \omega_i k", "This is `heights`.", r"\cos", r"\sin"),
     (r"d - 2 S(k) = \sum_i 4 \sin^2 \frac{\omega_i k}{2}", "", "4", "2"),
     (r"\sqrt{n^2} = n, \qquad \tfrac12 n \cdot 2 = n", "", "12", "13"),
+    (r"\alpha (n + 1) = \alpha n + \alpha", "", "n +", "n -"),
     (r"R(a)\, R(b) = R(a + b)", "", "a + b", "a - b"),
     (r"R(-k) = R(k)^{-1} = R(k)^\top", "", "-k", "+k"),
     (r"R(0) = I", "", "0", "1"),

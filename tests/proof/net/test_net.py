@@ -1163,6 +1163,11 @@ def test_shape_comment_that_lies_is_rejected(notebook, source, expected):
             "gives the shape (1,) where T=2. Correct the docstring",
         ),
         (
+            "def f():\n    'Tell which are right, (B,).'\n"
+            "    return [[1]]\nf()",
+            "the docstring says (B,), the code gives the shape (1, 1)",
+        ),
+        (
             "def f(x):\n    'Put x (T, K) apart: return it. The output is "
             "(T, 2 K).'\n    return x\nf([[1, 2]])",
             "the docstring says (T, 2 K), the code gives the shape (1, 2) "
