@@ -634,6 +634,8 @@ def accepted_shapes(notebook, scopes):
     comments = {place: comment for place, (*_, comment) in lines.items()}
     tried, accepted = Counter(), []
     for place, (cell, line, comment) in lines.items():
+        if place not in scopes and cell.source.startswith("# @title Recap"):
+            continue  # a branch that only the chapter it comes from takes
         assert place in scopes, f"no run comes to {place}"
         assert not any(replayed(s, comments) for s in scopes[place])
         for how, new in other_shapes(comment):
