@@ -371,7 +371,7 @@ def test_the_kit_is_that_of_the_chapter(framework):
         assert text in chapter, text
 
 
-def test_the_call_of_the_kit_works_as_it_stands(ours):
+def test_the_kit_may_ask_a_language_model(ours):
     """A language model around our attention, asked as the page asks."""
     import torch
 
@@ -387,6 +387,81 @@ def test_the_call_of_the_kit_works_as_it_stands(ours):
     p = space["Probe"](model, ids, vocab_size=D)
     found = space["run_kit"](p, kit)
     assert found == dict(shape=True, future=False, steps=False, alone=True)
+
+
+def make_translator(framework, memory_is_masked):
+    """Return a new model of source and target ids, without dropout."""
+    import keras
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    keras.utils.set_random_seed(0)
+    places = np.random.default_rng(0).normal(size=(20, D)).astype("float32")
+
+    class Torch(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table, self.linear = nn.Embedding(13, D), nn.Linear(D, 13)
+            self.body = nn.Transformer(D, 3, 1, 1, 20, 0.0, batch_first=True)
+
+        def forward(self, source, inputs):
+            pads, length = source == 0, inputs.shape[1]
+            both = (
+                self.table(ids) + torch.tensor(places[: ids.shape[1]])
+                for ids in (source, inputs)
+            )
+            output = self.body(
+                *both,
+                tgt_mask=torch.ones(length, length).triu(1).bool(),
+                src_key_padding_mask=pads,
+                memory_key_padding_mask=pads if memory_is_masked else None,
+            )
+            return self.linear(output)
+
+    class Keras(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.table = keras.layers.Embedding(13, D)
+            self.within = keras.layers.MultiHeadAttention(3, 4)
+            self.across = keras.layers.MultiHeadAttention(3, 4)
+            self.linear = keras.layers.Dense(13)
+
+        def call(self, source, inputs):
+            memory, x = (
+                self.table(ids) + places[: ids.shape[1]]
+                for ids in (source, inputs)
+            )
+            mask = (source != 0)[:, None] if memory_is_masked else None
+            x = x + self.within(x, x, use_causal_mask=True)
+            return self.linear(x + self.across(x, memory, attention_mask=mask))
+
+    return Torch() if framework == "pytorch" else Keras()
+
+
+@pytest.mark.parametrize("framework", ["pytorch", "tensorflow"])
+def test_the_call_of_the_kit_works_as_it_stands(framework):
+    """With tensors, with a model that has no weights before its first call."""
+    import keras
+    import torch
+
+    call = re.search(r"```python\n(p = Probe\(.*?)run_kit", page(), re.S)[1]
+    space = {"vocab_size": 13}
+    exec(kits()[framework], space)
+    as_ids = keras.ops.convert_to_tensor
+    if framework == "pytorch":
+        as_ids = torch.tensor
+    else:
+        call = call.replace("Probe(", "ProbeTF(")
+    first, second = [1, 10, 8, 12, 2, 0, 0], [1, 10, 8, 9, 11, 12, 2]
+    space["source_ids"] = as_ids([[7, 3, 5, 0, 0], [7, 6, 4, 3, 5]])
+    space["whole_ids"] = as_ids([first, second])
+    for memory_is_masked in (True, False):
+        space["model"] = make_translator(framework, memory_is_masked)
+        exec(call, space)
+        found = space["run_kit"](space["p"], space["kit"])
+        failed = [name for name, passed in found.items() if not passed]
+        assert failed == ([] if memory_is_masked else ["pads"])
 
 
 # Rows that are fully masked
