@@ -464,6 +464,46 @@ def test_the_call_of_the_kit_works_as_it_stands(framework):
         assert failed == ([] if memory_is_masked else ["pads"])
 
 
+@pytest.mark.parametrize(
+    "num_layers, shared, failing",
+    [(1, False, []), (2, False, ["layers"]), (1, True, ["causal"])],
+)
+def test_the_kit_fails_sound_models_where_the_page_says(
+    num_layers, shared, failing
+):
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    table, linear = nn.Embedding(13, D), nn.Linear(D, 13, bias=False)
+    nn.init.normal_(table.weight, std=0.2)
+    if shared:
+        linear.weight = table.weight
+    layer = nn.TransformerEncoderLayer(D, 2, 20, 0.0, batch_first=True)
+    places = torch.randn(20, D)
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table, self.linear = table, linear
+            self.body = nn.TransformerEncoder(layer, num_layers)
+
+        def forward(self, ids):
+            length = ids.shape[1]
+            mask = torch.ones(length, length).triu(1).bool()
+            x = self.table(ids) + places[:length]
+            return self.linear(self.body(x, mask, ids == 0))
+
+    space = {}
+    exec(kits()["pytorch"], space)
+    ids = [[1, 10, 8, 12, 2, 0, 0], [1, 10, 8, 9, 11, 12, 2]]
+    p = space["Probe"](Model(), ids, vocab_size=13)
+    left_out = "count", "library", "source"
+    kit = {n: c for n, c in space["KIT"].items() if n not in left_out}
+    found = space["run_kit"](p, kit)
+    assert [name for name, passed in found.items() if not passed] == failing
+
+
 # Rows that are fully masked
 
 
