@@ -9,7 +9,10 @@ import pytest
 from tools.net import kernel, strict_nbval
 from tools.net.run import run
 from tools.notebooks import Notebook, paths
-from tools.settings import BOOK
+from tools.settings import BOOK, chapters
+
+# The chapters on a whole model, which take as long as the six before them.
+LATE = {Path(name).stem for name in chapters()[6:]}
 
 os.environ.update(kernel.ENVIRONMENT)
 strict_nbval.install()
@@ -24,9 +27,16 @@ def pytest_addoption(parser):
 
 
 def pytest_itemcollected(item):
-    """Keep each file's tests in one process, as each notebook needs."""
-    if item.get_closest_marker("xdist_group") is None:
+    """Keep each file's tests in one process, as each notebook needs.
+
+    What runs chapters in its own process is divided in two, or the others
+    would be done long before it.
+    """
+    group = item.get_closest_marker("xdist_group")
+    if group is None:
         item.add_marker(pytest.mark.xdist_group(str(item.path)))
+    elif group.args == ("frameworks",) and chapter_of(item, LATE):
+        item.add_marker(pytest.mark.xdist_group("late"))
 
 
 def pytest_configure(config):
