@@ -115,7 +115,7 @@ def lookup(book, word):
             parts[f"number-{n}-{c}"] = str(table[n, c].item())
     product = book["embed_one_hot"](ids, table.float())[0]  # (D,)
     parts |= {f"product-{c}": f"{x:.0f}" for c, x in enumerate(product)}
-    said = f"“{entries[word]}” has id {word}: a 1 in column {word} of its "
+    said = f"“{entries[word]}” has id {word}: a 1 at index {word} of its "
     said += f"one-hot vector. Times the table: {', '.join(map(str, vector))}, "
     return f"{said}row {word}.", parts
 
