@@ -39,6 +39,7 @@ from tools.net.rules.pages import (
     checks_elsewhere,
     same_place,
     unknown_names,
+    without_twins,
 )
 from tools.net.run import run
 from tools.net.words import HUES, is_called
@@ -1063,6 +1064,16 @@ def test_two_symptoms_of_a_section_that_lead_to_one_place_are_rejected():
     assert "symptoms.md, 'The loss is NaN': [A query is blind]" in message
     assert "[A key is lost] lead to small.ipynb#against-the" in message
     assert "Correct one address." in message
+
+
+def test_symptom_without_twins_that_the_opening_lacks_is_rejected(notebook):
+    (message,) = without_twins(SYMPTOMS, [notebook])
+    assert "symptoms.md: small.ipynb#against-the-libraries has no" in message
+    named = SYMPTOMS.replace("\n\n", "\n\n[One](small.ipynb#{}).\n\n", 1)
+    right = named.replace("{}", "against-the-libraries", 1)
+    assert not list(without_twins(right, [notebook]))
+    _, message = without_twins(named.replace("{}", "setup", 1), [notebook])
+    assert "has small.ipynb#setup, which is no symptom without" in message
 
 
 def test_symptom_without_a_check_is_rejected(notebook):
