@@ -8,6 +8,7 @@ import base64
 import copy
 import io
 import json
+import math
 import os
 import re
 import stat
@@ -448,6 +449,11 @@ def number_that_nothing_computes(notebook):
 @fault("cell 2", "16", "names no variable", "<!--= d_model -->")
 def number_that_computes_itself(notebook):
     put(notebook, "It has 16<!--= 16 --> rows of 4<!--= sum(range(4)) -->.")
+
+
+@fault("cell 2", "1,600", "names no variable", "np.int64(1600)")
+def number_that_a_library_repeats(notebook):
+    put(notebook, "It has 1,600<!--= np.int64(1600) --> numbers.")
 
 
 @fault("cell 2", "says what a library does 'unless told'", "asks the library")
@@ -1276,6 +1282,7 @@ def panel():
         ("It is 0.3<!--= n * float('nan') -->.", "says 0.3"),
         ("It has 3 rows.", "computed by nothing"),
         ("It has 3<!--= 3 --> rows.", "names no variable"),
+        ("It has three<!--= math.ceil(3) --> rows.", "names no variable"),
         ("It has 3<!--= sum(i for i in (1, 2)) --> rows.", "no variable"),
         ("It has four<!--= n --> rows.", "says four, but n is 3"),
         ("It is post-norm<!--= order -->.", "post-norm, but order is 'pre-"),
@@ -1307,7 +1314,7 @@ def test_number_in_prose_that_is_wrong_is_rejected(text, expected):
     (message,) = check_prose(
         text,
         {
-            **{"n": 3, "n_tf": 3, "n_keras": 3},
+            **{"n": 3, "n_tf": 3, "n_keras": 3, "math": math},
             **{"order": "pre-norm", "panel": panel()},
         },
     )
@@ -1319,7 +1326,7 @@ def test_number_in_prose_that_is_wrong_is_rejected(text, expected):
     [
         "It has 3<!--= n -->, **3**<!--= n --> and 0.333<!--= n / 9 -->.",
         "It is 3,000<!--= 1000 * n -->, −3<!--= -n -->.",
-        "It is 3.0e-3<!--= n / 1e3 -->.",
+        "It is 3.0e-3<!--= n / 1e3 -->, 1.1<!--= math.log(3) -->.",
         "`x[1]`, $2^3$, [section 3.4](#x), GPT-2, float32\n\n```\n16\n```",
         "1. one\n2. two\n\n### Exercise 3: x (easy, 10 minutes)",
         "Three<!--= n -->, **thirty-three**<!--= 11 * n -->.",
@@ -1337,6 +1344,7 @@ def test_number_in_prose_that_is_wrong_is_rejected(text, expected):
 )
 def test_true_number_in_prose_passes(text):
     names = {"n": 3, "num_bytes": 3, "order": "pre-norm", "panel": panel()}
+    names["math"] = math
     names |= {f"n_{library}": 3 for library in ("torch", "tf", "keras")}
     assert check_prose(text, names) == []
 
