@@ -842,6 +842,24 @@ def labels_of_curves_that_name_what_all_of_them_have(notebook):
     )
 
 
+@fault("small.ipynb [6]", "'height'", "not that of top_height", "variable")
+def labels_of_a_curve_and_a_line_exchanged(notebook):
+    draw(
+        notebook,
+        'ax.plot(height, steps, "o", label="top height")',
+        'ax.axhline(top_height, label="height")',
+    )
+
+
+@fault("small.ipynb [6]", "'bugs seen'", "not that of only_here", "variable")
+def labels_of_bars_exchanged(notebook):
+    draw(
+        notebook,
+        'ax.barh(checks, bugs_seen, label="bugs seen only here")',
+        'ax.barh(checks, only_here, label="bugs seen")',
+    )
+
+
 @fault("small.ipynb [6]", "'near'", "could be another's", "show the loop's")
 def labels_of_curves_typed_in_a_loop(notebook):
     draw(notebook, "for k in (6, 64):", '    ax.plot(f(k), label="near")')
@@ -886,6 +904,8 @@ def letters_of_a_picture_exchanged(notebook):
         'ax.plot(x, limit, label="limit")\nax.plot(x, log, label="log of k")',
         'for k in (6, 64):\n    ax.plot(f(k), label=f"width {k}")',
         'ax.plot(x, y, label="any")',
+        'ax.plot(x, near, label="near")\nax.axvline(far, label="far")',
+        'ax.bar(x, near, label="near")\nax.bar(x, far, label="far")',
         'ax.plot(steps, y)\nax.set(xlabel="step $k$", ylabel="height")',
         'ax.plot(rows[:, column])\nax.set_ylabel("value in a column")',
         'ax.imshow(w)\nax.set_xlabel("key")\nax.set_ylabel("query")',
