@@ -1233,6 +1233,19 @@ def test_docstring_that_lies_of_the_result_is_rejected(
     assert "small.ipynb [7], line 1: the comment says ()" in last
 
 
+@pytest.mark.parametrize(("shape", "lies"), [("T,", False), ("K,", True)])
+def test_stub_that_lies_of_its_solution_is_rejected(shape, lies):
+    words = f'"""Return the sums, ({shape}), of the rows of x (T, K)."""'
+    stub, faults = f"def sums(x):\n    {words}\n    return None", []
+    variables = {"sums_solution": lambda x: [sum(row) for row in x]}
+    answer = shapes.attempted(stub, "sums_solution", variables, faults)
+    assert answer([[1, 2], [3, 4], [5, 6]]) == [3, 7, 11]
+    assert bool(faults) == lies
+    if lies:
+        assert "the stub sums, line 3: the docstring says (K,)" in faults[0]
+        assert "Correct the docstring" in faults[0]
+
+
 def test_cell_s_own_names_give_sizes(notebook):
     notebook.code[0].source = "seq_len = 2"
     notebook.code[1].source = "x = [1, 2, seq_len]  # (T,)"
