@@ -489,6 +489,20 @@ def bytes_that_nothing_counts(notebook):
     put(notebook, "Each number has four bytes.")
 
 
+for noun in ("layers", "measures", "panels", "rows", "samples"):
+    FAULTS.append(
+        pytest.param(
+            lambda notebook, noun=noun: put(notebook, f"Five small {noun}."),
+            (
+                "cell 2",
+                f"'Five small {noun}'",
+                "or compute it: Five<!--= len(",
+            ),
+            id=f"{noun}_that_nothing_counts",
+        )
+    )
+
+
 @fault("cell 2", "announces Three", "2 follow", "Correct the number")
 def list_shorter_than_announced(notebook):
     put(notebook, "Three rules:\n\n- One.\n- The\n  other.")
