@@ -403,6 +403,7 @@ def link_named_after_another_heading_of_the_book(notebook):
 
 
 PAPER = "https://arxiv.org/abs/1706.03762"
+THREAD = "https://github.com/keras-team/keras-hub/pull/139"
 for name, (text, expected) in {
     "year": ("Vaswani et al. 2018 say so.", "cites 'Vaswani et al. 2018'"),
     "author": ("By Vaswany et al. (2017).", "listed: nobody"),
@@ -414,6 +415,8 @@ for name, (text, expected) in {
     ),
     "section_of_a_link": (f"In [section 3.6]({PAPER}).", "not name 3.6"),
     "year_of_a_link": (f"[In 2016]({PAPER}).", "Polosukhin, 2017. Correct"),
+    "year_of_a_thread": (f"[A fix in 2021]({THREAD}).", "not say 2021."),
+    "month_of_a_thread": (f"[May 2022]({THREAD}).", "not say May 2022."),
     "author_of_a_link": (f"[Wolf's paper]({PAPER}).", "Polosukhin, 2017."),
     "title_of_a_link": (
         f"[Train short, test long]({PAPER}).",
@@ -1420,7 +1423,8 @@ def test_colour_has_its_name_and_no_other_hue_s(word, colour):
         "Which?\nTwo ways, of three kinds.\n\n| a |\n|---|\n| 1 |\n| 2 |",
         "With three words.\n\nThis is a list:\n\n- a\n- b",
         "[Setup](#setup), [adding](#summary), [small](#setup), [it](#x)",
-        "Wolf in 2016, May 2020, Vaswani et al. 2017, section 3.5; and "
+        f"Wolf in 2016, May 2020, [April 2022]({THREAD}), [2022]({THREAD})",
+        "Vaswani et al. 2017, section 3.5; and "
         "[FlashAttention](https://arxiv.org/abs/2205.14135), "
         "[section 3.1](https://arxiv.org/abs/1706.03762)",
     ],
