@@ -816,6 +816,11 @@ def notation_of_another_letter(notebook):
     replace(notebook, "| D |", "| K |")
 
 
+@fault("cell 3", "says S of seq_len", "notation.md T.", "Correct")
+def notation_of_the_letter_of_the_other_length(notebook):
+    replace(notebook, "| | S |", "| `seq_len` | S |")
+
+
 @fault("cell 3", "says d_k of d_model", "notation.md d_{model}.", "Correct")
 def notation_of_another_formula(notebook):
     replace(notebook, "$d_{model}$", "$d_k$")
