@@ -16,6 +16,13 @@ MARK = "Side road: "
 CASES = "Wrong on purpose"
 SETUP = "Setup"
 MANY = 3  # folded cells in a row, which would be as many bars
+# Hidden where no script can answer it. A script that put it in would make the
+# browser style the whole page anew.
+SWITCH = """<div class="reading" role="group" hidden
+  aria-label="How much to read">
+<button type="button" value="first">First reading</button>
+<button type="button" value="everything">Everything</button>
+</div>"""
 
 
 def title(section):
@@ -35,7 +42,11 @@ def kind(section):
 
 
 def fold(app, doctree):
-    for section in doctree.findall(nodes.section):
+    sections = [*doctree.findall(nodes.section)]
+    if any(map(kind, sections)):
+        switch = nodes.raw("", SWITCH, format="html")
+        sections[0].insert(1, switch)
+    for section in sections:
         if name := kind(section):
             # The heading, the first paragraph, and the rest.
             rest = section.children[2:]

@@ -1,6 +1,7 @@
 // Fold side roads for a first reading, or open all, over the whole book; open
 // the one that a link or a search leads to.
 const roads = [...document.querySelectorAll("details.side-road")];
+const group = document.querySelector(".reading");
 const remembered = "reading";
 
 const openAround = (part) => {
@@ -20,29 +21,18 @@ const follow = () => {
 
 const choose = (everything) => {
   for (const road of roads) road.open = everything;
-  for (const button of document.querySelectorAll(".reading button"))
+  for (const button of group.children)
     button.setAttribute(
       "aria-pressed", String((button.value === "everything") === everything));
 };
 
-if (roads.length) {
-  const group = document.createElement("div");
-  group.className = "reading";
-  group.setAttribute("role", "group");
-  group.setAttribute("aria-label", "How much to read");
-  for (const [value, text] of [
-    ["first", "First reading"], ["everything", "Everything"]]) {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.value = value;
-    button.textContent = text;
+if (group) {
+  for (const button of group.children)
     button.addEventListener("click", () => {
-      localStorage.setItem(remembered, value);
-      choose(value === "everything");
+      localStorage.setItem(remembered, button.value);
+      choose(button.value === "everything");
     });
-    group.append(button);
-  }
-  document.querySelector("article h1").after(group);
+  group.hidden = false;
   choose(localStorage.getItem(remembered) === "everything");
   follow();
   addEventListener("hashchange", follow);

@@ -472,6 +472,10 @@ WRONG = {
         ),
         (
             "the padding row was drawn over; zero it last.",
+            drawn(lambda d: 0.01, zero_row=None),
+        ),
+        (
+            "the padding row was drawn over; zero it last.",
             drawn(s_of, zero_row=[0, 1]),
         ),
         ("row 0 is zero, and pad_id is 7.", drawn(s_of, zero_row=0)),

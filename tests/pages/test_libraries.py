@@ -8,6 +8,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from tools.net import claims
 from tools.net.calls import (
     LAYOUT,
     ORDER,
@@ -15,7 +16,7 @@ from tools.net.calls import (
     check_layouts,
     check_orders,
 )
-from tools.net.prose import check_prose, claims
+from tools.net.claims import check_claims
 from tools.net.tables import codes, tables
 from tools.notebooks import Notebook, label, paths
 from tools.settings import BOOK
@@ -952,7 +953,7 @@ def text():
 
 
 def test_every_name_on_the_pages_is_a_function_here_and_the_other_way_round():
-    names = {expression for _, expression in claims(text())}
+    names = {expression for _, expression in claims.find(text())}
     assert names == set(NUMBERS), (
         f"the pages use the names {sorted(names - set(NUMBERS))}, "
         "which no function here computes: write them, marked @number. "
@@ -965,7 +966,7 @@ def test_numbers_on_the_pages_are_what_the_libraries_give():
     messages = [
         f"{label(page)}: {message}"
         for page in PAGES
-        for message in check_prose(page.read_text("utf-8"), namespace)
+        for message in check_claims(page.read_text("utf-8"), namespace)
     ]
     assert not messages, "\n" + "\n".join(messages)
 
@@ -1102,7 +1103,7 @@ def mismatched(text):
     for row in (row for table in tables(text) for row in table):
         label, *cells = row.values()
         for code in codes(label):
-            for _, name in claims(" ".join(cells)):
+            for _, name in claims.find(" ".join(cells)):
                 words = {*re.findall(r"\w+", code)} - {"mask"}
                 if strange := words - {*re.findall(r"\w+", source(name))}:
                     yield (
@@ -1143,5 +1144,5 @@ def test_row_with_the_number_of_another_is_rejected():
     ],
 )
 def test_a_number_that_is_not_true_is_rejected(sentence, says):
-    messages = check_prose(sentence, {"keras": 16800})
+    messages = check_claims(sentence, {"keras": 16800})
     assert len(messages) == 1 and re.search(says, messages[0])

@@ -107,6 +107,21 @@ def test_the_check_of_a_symptom_stands_where_its_links_lead():
     assert not (found := list(found)), "\n" + "\n".join(found)
 
 
+def test_the_names_in_the_check_of_a_symptom_are_those_of_the_code():
+    words = {}
+    for path in paths():
+        code = "\n".join(cell.source for cell in Notebook.read(path).code)
+        words[path.name] = set(re.findall(r"\w+", code))
+    _, _, text = read(BOOK / "symptoms")[1].partition("\n## ")
+    for entry in entries(text):
+        files = {target.partition("#")[0] for target in LINK.findall(entry)}
+        known = [words[file] for file in files & words.keys()]
+        _, _, check = entry.partition("\n  Check: ")
+        names = " ".join(re.findall(r"`([^`]+)`", check))
+        unknown = set(re.findall(r"[A-Za-z_]\w*", names)).difference(*known)
+        assert not unknown, f"no cell of {files} has {unknown}:\n{entry}"
+
+
 def test_no_two_symptoms_of_a_section_lead_to_one_place():
     found = list(pages.same_place(read(BOOK / "symptoms")[1]))
     assert not found, "\n" + "\n".join(found)

@@ -5,8 +5,8 @@ from axe_playwright_python.base import AXE_SCRIPT
 
 from tools.settings import contents
 
-# Contrast hangs on colours and size alone. A chapter has thousands of words
-# in some sixty combinations; one of each that is not known is marked.
+# Contrast hangs on colours, opacity and size alone. A chapter has thousands of
+# words in some sixty combinations; one of each that is not known is marked.
 MARK_SAMPLES = """known => {
     const kinds = new Set(known);
     for (const part of document.querySelectorAll("body *")) {
@@ -18,9 +18,12 @@ MARK_SAMPLES = """known => {
         do colour = getComputedStyle(ground).backgroundColor;
         while (colour === "rgba(0, 0, 0, 0)" &&
             (ground = ground.parentElement));
+        let opacity = 1;
+        for (let at = part; at; at = at.parentElement)
+            opacity *= getComputedStyle(at).opacity;
         const style = getComputedStyle(part);
-        const kind = [
-            style.color, colour, style.fontSize, style.fontWeight].join();
+        const kind = [style.color, colour, opacity,
+            style.fontSize, style.fontWeight].join();
         part.toggleAttribute("data-sample", !kinds.has(kind));
         kinds.add(kind);
     }

@@ -2,9 +2,9 @@
 
 Another release of matplotlib, or another font, gives other pixels to the
 same figure. So each PNG carries its texts, and a drawing of all the rest in
-which no text takes any room. `matplotlibrc`, beside this file, which the
-kernels that record or compare are told to read, calls `install` for every
-figure.
+which no text takes any room; `compare.py` compares these. `matplotlibrc`,
+beside this file, which the kernels that record or compare are told to read,
+calls `install` for every figure.
 """
 
 import base64

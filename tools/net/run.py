@@ -8,7 +8,7 @@ from contextlib import redirect_stdout
 from unittest.mock import patch
 
 from tools.net import shapes
-from tools.net.prose import CLAIM, check_prose, names
+from tools.net.claims import CLAIM, check_claims, names
 from tools.notebooks import NotebookError, alt_text
 
 
@@ -108,4 +108,4 @@ def run(notebook):
 
 def untrue(name, text, namespace):
     """Return a message for each number in a cell's text that is not true."""
-    return [f"{name}: {found}" for found in check_prose(text, namespace)]
+    return [f"{name}: {found}" for found in check_claims(text, namespace)]

@@ -7,7 +7,7 @@ A row whose code gives something says so in its first cell, in a comment where
 import re
 from contextlib import suppress
 
-from tools.net.prose import CLAIM
+from tools.net.claims import CLAIM
 from tools.notebooks import tags
 
 COMMENT = re.compile(r"<!-- (\S.*?) -->")

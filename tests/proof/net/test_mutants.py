@@ -23,7 +23,7 @@ from tools.commands import outputs
 from tools.measure.mutants import keep
 from tools.measure.mutants.make import mutants
 from tools.notebooks import METADATA, Notebook, paths
-from tools.settings import ROOT
+from tools.settings import BOOK, ROOT
 
 
 def notebook_of(path, *sources):
@@ -333,6 +333,9 @@ def test_survivors_and_stale_explanations_are_named(judged, folder):
     assert "for _ in range(x[0] - 3):" not in listed
     stale = re.findall(r"remove it: (.*)", judged.report)
     assert stale == ["('z = 5', 'z = 6')", "('gone', 'by now')"]
+    (caught,) = re.findall(r"^caught by (.*)$", judged.report, re.M)
+    for what in ("output", "error", "number in prose", "test"):
+        assert f"{what}: " in caught
 
 
 def test_an_interrupted_run_goes_on(judged):
@@ -408,6 +411,13 @@ def test_a_digest_sees_each_file_that_decides(tmp_path):
 
 
 # The book
+
+
+def test_each_mutant_of_a_chapter_has_an_id_of_its_own_on_every_run():
+    notebook = Notebook.read(BOOK / "embedding.ipynb")
+    made = mutants(notebook)
+    assert made == mutants(notebook)
+    assert len({mutant.id for mutant in made}) == len(made) > 100
 
 
 def test_a_fixed_sample_of_the_book_s_mutants_is_caught():

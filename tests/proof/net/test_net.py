@@ -27,7 +27,7 @@ from nbformat.v4 import (
 
 from tools.commands import outputs
 from tools.net import compare, rules, shapes
-from tools.net.prose import check_prose
+from tools.net.claims import check_claims
 from tools.net.rules import RULES, citations, links, numbers, stored
 from tools.net.rules.book import (
     files_not_built,
@@ -1366,7 +1366,7 @@ def panel():
     ],
 )
 def test_number_in_prose_that_is_wrong_is_rejected(text, expected):
-    (message,) = check_prose(
+    (message,) = check_claims(
         text,
         {
             **{"n": 3, "n_tf": 3, "n_keras": 3, "math": math},
@@ -1401,7 +1401,7 @@ def test_true_number_in_prose_passes(text):
     names = {"n": 3, "num_bytes": 3, "order": "pre-norm", "panel": panel()}
     names["math"] = math
     names |= {f"n_{library}": 3 for library in ("torch", "tf", "keras")}
-    assert check_prose(text, names) == []
+    assert check_claims(text, names) == []
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from nbformat.v4 import new_output
 from nbval.plugin import IPyNbCell, IPyNbFile
 from PIL import Image, ImageDraw
 
-from tools.net import prose, shapes
+from tools.net import claims, shapes
 from tools.net.rules import book, code, figures, stored
 from tools.net.rules.common import LINK
 from tools.net.rules.text import (
@@ -467,7 +467,7 @@ def other_numerals(numeral):
 def test_changed_number_in_prose_or_alt_text(chapter_run, name):
     def tried():
         for cell, text, variables in chapter_run(name).claims:
-            for was, expression in prose.claims(text):
+            for was, expression in claims.find(text):
                 claim = f"<!--= {expression} -->"
                 after = text.partition(claim)[2]
                 claim += re.match(r"(\s*(per cent|%|[KMG]iB))?", after)[0]

@@ -99,6 +99,19 @@ def test_each_link_to_the_repository_leads_there_or_is_left_out(built):
     )
 
 
+def test_the_header_has_a_button_for_each_address(built):
+    page, _, slug = built
+    _, _, header = page.partition('class="article-header-buttons"')
+    header, _, _ = header.partition("<article")
+    links = re.findall(r'href="(https://[^"]*github[^"]*)"', header)
+    found = {link.partition("?title")[0] for link in links}
+    home = f"https://github.com/{slug}"
+    file = f"{slug}/blob/main/book/masks.ipynb"
+    source = f"https://github.com/{file}?plain=1"
+    needed = {f"{COLAB}{file}", source, home, f"{home}/issues/new"}
+    assert found == (needed if slug else set())
+
+
 def test_the_placeholder_stands_nowhere(built):
     page, _, slug = built
     assert "OWNER" not in page

@@ -3,7 +3,7 @@
 import ast
 import re
 
-from tools.net import prose
+from tools.net import claims
 from tools.net.rules.common import outside_maths, rule, trees, walk
 from tools.net.words import COLOURS, HUES
 from tools.notebooks import alt_text, remedy
@@ -68,7 +68,7 @@ def figures_print_nothing(notebook):
 @rule
 def alt_texts_say_what_the_figure_says(notebook):
     for cell, tree in trees(notebook):
-        alt = prose.CLAIM.sub(r"\1", alt_text(cell)).lower()
+        alt = claims.CLAIM.sub(r"\1", alt_text(cell)).lower()
         if not alt:
             continue
         missing = [text for text in labels(tree) if text.lower() not in alt]
@@ -156,7 +156,7 @@ def colours_are_asked_of_the_figure(notebook):
         ]
         words = [c.source for c in beside if c.cell_type == "markdown"]
         for text in [alt, *words]:
-            rest = outside_maths(prose.CLAIM.sub(" ", text))
+            rest = outside_maths(claims.CLAIM.sub(" ", text))
             for match in COLOUR.finditer(rest):
                 yield (
                     f"{notebook.name(cell)}: {match.group()!r} is said of "
@@ -170,7 +170,7 @@ def colours_are_asked_of_the_figure(notebook):
 @rule
 def hues_are_asked_of_a_figure(notebook):
     for cell in notebook.markdown:
-        rest = outside_maths(prose.CLAIM.sub(" ", cell.source))
+        rest = outside_maths(claims.CLAIM.sub(" ", cell.source))
         for match in HUE.finditer(rest):
             yield (
                 f"{notebook.name(cell)}: {match.group()!r} is said, and no "

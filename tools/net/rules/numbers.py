@@ -4,7 +4,7 @@ import ast
 import re
 from itertools import chain, pairwise, takewhile
 
-from tools.net import prose
+from tools.net import claims
 from tools.net.rules.common import (
     outside_fences,
     outside_maths,
@@ -24,7 +24,7 @@ NOUN = rf"(?: [a-z]+){{0,2}}? ({'|'.join(COUNTED)})\b"
 COUNT = re.compile(rf"(?i)(?<![\w-])({WORDS}){NOUN}")
 CLAIMED = re.compile(rf"(\d+|[A-Za-z-]+)\0{NOUN}")
 # A number with a unit behind it, in an f-string.
-PRINTED = re.compile(rf"}}\s*({'|'.join(prose.UNITS)})(?!\w)")
+PRINTED = re.compile(rf"}}\s*({'|'.join(claims.UNITS)})(?!\w)")
 # A paragraph, and the list or the table that follows at once.
 LISTED = re.compile(
     r"(?m)^(\S.*(?:\n\S.*)*)\n\n((?:(?:[-*] |\d+\. |\|).*\n(?:  .*\n)*)+)"
@@ -39,7 +39,7 @@ OF = {"Wrong on purpose": "mistakes", "Exercises": "exercises"}
 @rule
 def numbers_in_prose_are_computed(notebook):
     for cell in notebook.cells:
-        for message in prose.faults(words_of(cell)):
+        for message in claims.faults(words_of(cell)):
             yield f"{notebook.name(cell)}: {message}"
 
 
@@ -58,7 +58,7 @@ def units_are_computed(notebook):
             match pair:
                 case (ast.FormattedValue(number), ast.Constant(words)):
                     number = ast.unparse(number)
-                    if unit := prose.missing_unit(number, words):
+                    if unit := claims.missing_unit(number, words):
                         yield (
                             f"{notebook.name(cell)}: prints {number} as "
                             f"{unit}, which it does not say: correct the "
@@ -109,7 +109,7 @@ def counted(notebook):
     words = "\n".join(w for w in map(words_of, notebook.cells) if "-->" in w)
     known = {
         (NUMBERS.get(said.lower()) or int(said), noun)
-        for said, noun in CLAIMED.findall(prose.CLAIM.sub("\\1\0", words))
+        for said, noun in CLAIMED.findall(claims.CLAIM.sub("\\1\0", words))
         if said.isdigit() or said.lower() in NUMBERS
     }
     for title, parts, body in sections(notebook):
@@ -159,7 +159,7 @@ def defaults_are_asked_of_the_library(notebook):
     for cell in notebook.markdown:
         for line in cell.source.split("\n"):
             default = DEFAULT.search(line)
-            if default and not prose.CLAIM.search(line):
+            if default and not claims.CLAIM.search(line):
                 yield (
                     f"{notebook.name(cell)}: says what a library does "
                     f"{default.group()!r}, and nothing asks the library: "

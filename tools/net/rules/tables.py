@@ -3,7 +3,7 @@
 import re
 from functools import cache
 
-from tools.net import prose, shapes
+from tools.net import claims, shapes
 from tools.net.rules.common import rule
 from tools.net.tables import codes, rows_with
 from tools.settings import BOOK
@@ -38,7 +38,7 @@ def strangers(names, known):
 
 
 def other_sizes(names, cell):
-    sizes = [expression for _, expression in prose.claims(cell)]
+    sizes = [expression for _, expression in claims.find(cell)]
     if names and sizes != [name for name in names if name in sizes]:
         yield (
             f"computes the sizes of {', '.join(names)} by "

@@ -65,7 +65,7 @@ EXEMPT = [
 ]
 
 
-def claims(markdown):
+def find(markdown):
     """Return the (numeral or word, expression) pairs of a text."""
     return [(said, e.strip()) for said, e in CLAIM.findall(markdown)]
 
@@ -153,7 +153,7 @@ def variables(expression):
 
 def names(markdown):
     """Return the names that the claims of a text take from the chapter."""
-    taken = {name for _, e in claims(markdown) for name in variables(e)}
+    taken = {name for _, e in find(markdown) for name in variables(e)}
     return taken - {"pixel"}
 
 
@@ -187,7 +187,7 @@ def faults(markdown):
     return [message for check in checks for message in check(markdown)]
 
 
-def check_prose(markdown, namespace):
+def check_claims(markdown, namespace):
     """Return a message for each claim of a text that is not true.
 
     namespace: the variables that the expressions in the comments may use,
@@ -195,7 +195,7 @@ def check_prose(markdown, namespace):
     """
     messages = faults(markdown)
     names = {"pixel": pixel, **namespace}
-    for said, expression in claims(markdown):
+    for said, expression in find(markdown):
         try:
             instead = correction(said, eval(expression, dict(names)))
         except Exception as error:
