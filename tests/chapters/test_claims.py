@@ -19,7 +19,7 @@ SIDES = {
     "multi_head_attention": 6,
     "position_similarity": 36,
     "positional_encoding": 10,
-    "training": 6,
+    "training": 10,
 }
 
 

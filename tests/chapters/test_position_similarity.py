@@ -326,6 +326,7 @@ WRONG = {
                 lambda w, n: looped(w, 0, n, n),
                 lambda w, n: float(np.cos(w * np.arange(n)).mean()),
                 lambda w, n: sum([math.cos(w * k) for k in range(n)]) / n,
+                lambda w, n: sum(map(math.cos, map(w.__mul__, range(n)))) / n,
             )
         ),
         (

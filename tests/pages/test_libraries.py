@@ -431,6 +431,11 @@ def final_norms_by_default():
     return int(torch_encoder().norm is not None)
 
 
+@number
+def layers_in_encoder():
+    return len(torch_encoder().layers)
+
+
 def different(layers):
     """Return how many kinds of weights the first matrices of layers are."""
     return len({layer.linear1.weight.sum().item() for layer in layers})

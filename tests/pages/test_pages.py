@@ -13,7 +13,7 @@ from tools.net.rules import citations, pages
 from tools.net.rules.common import outside_fences
 from tools.net.rules.reading import MAX_MINUTES
 from tools.net.rules.text import anchor
-from tools.notebooks import Notebook, paths, tags
+from tools.notebooks import Notebook, paths
 from tools.settings import BOOK, ROOT, chapters, contents
 
 CHAPTERS = [ROOT / name for name in chapters()]
@@ -95,25 +95,10 @@ def test_every_mistake_is_reached_from_a_symptom(mistake):
     assert mistake in targets, f"say in book/symptoms.md what {mistake} shows"
 
 
-def unpaired():
-    """Return the anchors of the mistakes with code and without twins."""
-    code, paired = set(), set()
-    for path in CHAPTERS:
-        name, place = read(path)[0], None
-        for cell in Notebook.read(path.with_suffix(".ipynb")).cells:
-            if cell.cell_type == "code":
-                (paired if "pytorch" in tags(cell) else code).add(place)
-            elif titles := re.findall(
-                r"(?m)^#{2,3} (.+)$", outside_fences(cell.source)
-            ):
-                place = f"{name}#{anchor(titles[-1])}"
-    tables = {m for m in mistakes() if "#which-check-catches-" in m}
-    return (code - paired) & set(mistakes()) - tables
-
-
 def test_the_opening_of_symptoms_names_the_mistakes_without_a_pair():
-    opening, _, _ = read(BOOK / "symptoms")[1].partition("\nIn a hurry")
-    assert set(LINK.findall(opening)) == unpaired()
+    notebooks = map(Notebook.read, paths())
+    found = pages.without_twins(read(BOOK / "symptoms")[1], notebooks)
+    assert not (found := list(found)), "\n" + "\n".join(found)
 
 
 def test_the_check_of_a_symptom_stands_where_its_links_lead():

@@ -175,6 +175,8 @@ class Reader:
             return token
         if token in (r"\frac", r"\tfrac"):
             return f"over({self.argument()}, {self.argument()})"
+        if token == r"\min":
+            return f"least({self.arguments(self.group())})"
         if token == r"\sqrt":
             return f"sqrt({self.argument()})"
         if token == r"\begin":
@@ -284,6 +286,10 @@ def softmax(scores):
     return parts / parts.sum(axis=-1, keepdims=True)
 
 
+def least(*numbers):
+    return min(map(float, numbers))
+
+
 def diag(p):
     return np.diag(np.ravel(p))
 
@@ -297,6 +303,7 @@ MEANING = {
     "power": power,
     "transpose": np.transpose,
     "matrix": matrix,
+    "least": least,
     "sqrt": np.sqrt,
     "sin": np.sin,
     "cos": np.cos,

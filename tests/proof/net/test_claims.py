@@ -101,6 +101,8 @@ FORMULAS = [
     (r"d - 2 S(k) = \sum_i 4 \sin^2 \frac{\omega_i k}{2}", "", "4", "2"),
     (r"\sqrt{n^2} = n, \qquad \tfrac12 n \cdot 2 = n", "", "12", "13"),
     (r"\alpha (n + 1) = \alpha n + \alpha", "", "n +", "n -"),
+    (r"\min\left(\frac{n}{2}, n + k\right) = n / 2", "", "2", "3"),
+    (r"n - \min(n, n + k) = 0", "", "n + k", "n - k"),
     (r"R(a)\, R(b) = R(a + b)", "", "a + b", "a - b"),
     (r"R(-k) = R(k)^{-1} = R(k)^\top", "", "-k", "+k"),
     (r"R(0) = I", "", "0", "1"),

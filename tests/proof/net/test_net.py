@@ -8,6 +8,7 @@ import base64
 import copy
 import io
 import json
+import math
 import os
 import re
 import stat
@@ -39,6 +40,7 @@ from tools.net.rules.pages import (
     checks_elsewhere,
     same_place,
     unknown_names,
+    without_twins,
 )
 from tools.net.run import run
 from tools.net.words import HUES, is_called
@@ -401,6 +403,7 @@ def link_named_after_another_heading_of_the_book(notebook):
 
 
 PAPER = "https://arxiv.org/abs/1706.03762"
+THREAD = "https://github.com/keras-team/keras-hub/pull/139"
 for name, (text, expected) in {
     "year": ("Vaswani et al. 2018 say so.", "cites 'Vaswani et al. 2018'"),
     "author": ("By Vaswany et al. (2017).", "listed: nobody"),
@@ -412,6 +415,8 @@ for name, (text, expected) in {
     ),
     "section_of_a_link": (f"In [section 3.6]({PAPER}).", "not name 3.6"),
     "year_of_a_link": (f"[In 2016]({PAPER}).", "Polosukhin, 2017. Correct"),
+    "year_of_a_thread": (f"[A fix in 2021]({THREAD}).", "not say 2021."),
+    "month_of_a_thread": (f"[May 2022]({THREAD}).", "not say May 2022."),
     "author_of_a_link": (f"[Wolf's paper]({PAPER}).", "Polosukhin, 2017."),
     "title_of_a_link": (
         f"[Train short, test long]({PAPER}).",
@@ -449,6 +454,11 @@ def number_that_computes_itself(notebook):
     put(notebook, "It has 16<!--= 16 --> rows of 4<!--= sum(range(4)) -->.")
 
 
+@fault("cell 2", "1,600", "names no variable", "np.int64(1600)")
+def number_that_a_library_repeats(notebook):
+    put(notebook, "It has 1,600<!--= np.int64(1600) --> numbers.")
+
+
 @fault("cell 2", "says what a library does 'unless told'", "asks the library")
 def default_that_nobody_asks(notebook):
     put(notebook, "The layer drops a tenth unless told otherwise.")
@@ -480,6 +490,20 @@ def count_that_nothing_computes(notebook):
 @fault("cell 2", "'four bytes'", "or compute it: four<!--= len(...) -->")
 def bytes_that_nothing_counts(notebook):
     put(notebook, "Each number has four bytes.")
+
+
+for noun in ("layers", "measures", "panels", "rows", "samples"):
+    FAULTS.append(
+        pytest.param(
+            lambda notebook, noun=noun: put(notebook, f"Five small {noun}."),
+            (
+                "cell 2",
+                f"'Five small {noun}'",
+                "or compute it: Five<!--= len(",
+            ),
+            id=f"{noun}_that_nothing_counts",
+        )
+    )
 
 
 @fault("cell 2", "announces Three", "2 follow", "Correct the number")
@@ -792,6 +816,11 @@ def notation_of_another_letter(notebook):
     replace(notebook, "| D |", "| K |")
 
 
+@fault("cell 3", "says S of seq_len", "notation.md T.", "Correct")
+def notation_of_the_letter_of_the_other_length(notebook):
+    replace(notebook, "| | S |", "| `seq_len` | S |")
+
+
 @fault("cell 3", "says d_k of d_model", "notation.md d_{model}.", "Correct")
 def notation_of_another_formula(notebook):
     replace(notebook, "$d_{model}$", "$d_k$")
@@ -832,6 +861,24 @@ def labels_of_curves_that_name_what_all_of_them_have(notebook):
         notebook,
         'ax.plot(heights, roots, label="no limit")',
         'ax.plot(heights, limit, label="the root of heights")',
+    )
+
+
+@fault("small.ipynb [6]", "'height'", "not that of top_height", "variable")
+def labels_of_a_curve_and_a_line_exchanged(notebook):
+    draw(
+        notebook,
+        'ax.plot(height, steps, "o", label="top height")',
+        'ax.axhline(top_height, label="height")',
+    )
+
+
+@fault("small.ipynb [6]", "'bugs seen'", "not that of only_here", "variable")
+def labels_of_bars_exchanged(notebook):
+    draw(
+        notebook,
+        'ax.barh(checks, bugs_seen, label="bugs seen only here")',
+        'ax.barh(checks, only_here, label="bugs seen")',
     )
 
 
@@ -879,6 +926,8 @@ def letters_of_a_picture_exchanged(notebook):
         'ax.plot(x, limit, label="limit")\nax.plot(x, log, label="log of k")',
         'for k in (6, 64):\n    ax.plot(f(k), label=f"width {k}")',
         'ax.plot(x, y, label="any")',
+        'ax.plot(x, near, label="near")\nax.axvline(far, label="far")',
+        'ax.bar(x, near, label="near")\nax.bar(x, far, label="far")',
         'ax.plot(steps, y)\nax.set(xlabel="step $k$", ylabel="height")',
         'ax.plot(rows[:, column])\nax.set_ylabel("value in a column")',
         'ax.imshow(w)\nax.set_xlabel("key")\nax.set_ylabel("query")',
@@ -1065,6 +1114,16 @@ def test_two_symptoms_of_a_section_that_lead_to_one_place_are_rejected():
     assert "Correct one address." in message
 
 
+def test_symptom_without_twins_that_the_opening_lacks_is_rejected(notebook):
+    (message,) = without_twins(SYMPTOMS, [notebook])
+    assert "symptoms.md: small.ipynb#against-the-libraries has no" in message
+    named = SYMPTOMS.replace("\n\n", "\n\n[One](small.ipynb#{}).\n\n", 1)
+    right = named.replace("{}", "against-the-libraries", 1)
+    assert not list(without_twins(right, [notebook]))
+    _, message = without_twins(named.replace("{}", "setup", 1), [notebook])
+    assert "has small.ipynb#setup, which is no symptom without" in message
+
+
 def test_symptom_without_a_check_is_rejected(notebook):
     page = SYMPTOMS.partition("  Check")[0]
     (message,) = checks_elsewhere(page, [notebook])
@@ -1196,6 +1255,19 @@ def test_docstring_that_lies_of_the_result_is_rejected(
     assert "small.ipynb [7], line 1: the comment says ()" in last
 
 
+@pytest.mark.parametrize(("shape", "lies"), [("T,", False), ("K,", True)])
+def test_stub_that_lies_of_its_solution_is_rejected(shape, lies):
+    words = f'"""Return the sums, ({shape}), of the rows of x (T, K)."""'
+    stub, faults = f"def sums(x):\n    {words}\n    return None", []
+    variables = {"sums_solution": lambda x: [sum(row) for row in x]}
+    answer = shapes.attempted(stub, "sums_solution", variables, faults)
+    assert answer([[1, 2], [3, 4], [5, 6]]) == [3, 7, 11]
+    assert bool(faults) == lies
+    if lies:
+        assert "the stub sums, line 3: the docstring says (K,)" in faults[0]
+        assert "Correct the docstring" in faults[0]
+
+
 def test_cell_s_own_names_give_sizes(notebook):
     notebook.code[0].source = "seq_len = 2"
     notebook.code[1].source = "x = [1, 2, seq_len]  # (T,)"
@@ -1265,6 +1337,7 @@ def panel():
         ("It is 0.3<!--= n * float('nan') -->.", "says 0.3"),
         ("It has 3 rows.", "computed by nothing"),
         ("It has 3<!--= 3 --> rows.", "names no variable"),
+        ("It has three<!--= math.ceil(3) --> rows.", "names no variable"),
         ("It has 3<!--= sum(i for i in (1, 2)) --> rows.", "no variable"),
         ("It has four<!--= n --> rows.", "says four, but n is 3"),
         ("It is post-norm<!--= order -->.", "post-norm, but order is 'pre-"),
@@ -1296,7 +1369,7 @@ def test_number_in_prose_that_is_wrong_is_rejected(text, expected):
     (message,) = check_claims(
         text,
         {
-            **{"n": 3, "n_tf": 3, "n_keras": 3},
+            **{"n": 3, "n_tf": 3, "n_keras": 3, "math": math},
             **{"order": "pre-norm", "panel": panel()},
         },
     )
@@ -1308,7 +1381,7 @@ def test_number_in_prose_that_is_wrong_is_rejected(text, expected):
     [
         "It has 3<!--= n -->, **3**<!--= n --> and 0.333<!--= n / 9 -->.",
         "It is 3,000<!--= 1000 * n -->, −3<!--= -n -->.",
-        "It is 3.0e-3<!--= n / 1e3 -->.",
+        "It is 3.0e-3<!--= n / 1e3 -->, 1.1<!--= math.log(3) -->.",
         "`x[1]`, $2^3$, [section 3.4](#x), GPT-2, float32\n\n```\n16\n```",
         "1. one\n2. two\n\n### Exercise 3: x (easy, 10 minutes)",
         "Three<!--= n -->, **thirty-three**<!--= 11 * n -->.",
@@ -1326,6 +1399,7 @@ def test_number_in_prose_that_is_wrong_is_rejected(text, expected):
 )
 def test_true_number_in_prose_passes(text):
     names = {"n": 3, "num_bytes": 3, "order": "pre-norm", "panel": panel()}
+    names["math"] = math
     names |= {f"n_{library}": 3 for library in ("torch", "tf", "keras")}
     assert check_claims(text, names) == []
 
@@ -1354,7 +1428,8 @@ def test_colour_has_its_name_and_no_other_hue_s(word, colour):
         "Which?\nTwo ways, of three kinds.\n\n| a |\n|---|\n| 1 |\n| 2 |",
         "With three words.\n\nThis is a list:\n\n- a\n- b",
         "[Setup](#setup), [adding](#summary), [small](#setup), [it](#x)",
-        "Wolf in 2016, May 2020, Vaswani et al. 2017, section 3.5; and "
+        f"Wolf in 2016, May 2020, [April 2022]({THREAD}), [2022]({THREAD})",
+        "Vaswani et al. 2017, section 3.5; and "
         "[FlashAttention](https://arxiv.org/abs/2205.14135), "
         "[section 3.1](https://arxiv.org/abs/1706.03762)",
     ],

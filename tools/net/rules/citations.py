@@ -1,6 +1,7 @@
 """Authors, years and sections, as book/bibliography.md lists them."""
 
 import re
+from calendar import month_name
 from functools import cache
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ MEETS = {  # a venue -> the month, about; no paper is on arXiv long before
 CORRECT = "Correct it, or the entry in book/bibliography.md."
 NAME = r"[^\W\d_a-z][\w-]+"
 YEAR = r"\b(?:19|20)\d\d\b"
+DATE = rf"(?:(?:{'|'.join(month_name[1:])}) )?{YEAR}"
 # "sections 3.5 and 5.4"
 PARTS = r"[Ss]ections? (\d[\d.]*\d(?:(?:, | and )\d[\d.]*\d)*)"
 CITED = re.compile(
@@ -98,7 +100,8 @@ def mislinked(markdown, entries):
     """Yield a message for each link to a source that says another's.
 
     Its text may say authors, a year, sections, or the title; of a title, what
-    stands before the colon is enough.
+    stands before the colon is enough. Where the source has no year, what the
+    book says of it has the date.
     """
     if not (found := LINK.findall(outside_fences(markdown))):
         return
@@ -118,6 +121,8 @@ def mislinked(markdown, entries):
             )
         elif target in sources and sources[target].year:
             yield from mislabelled(said, sources[target], surnames)
+        elif target in sources:
+            yield from undated(said, sources[target])
 
 
 def mislabelled(said, entry, surnames):
@@ -131,6 +136,15 @@ def mislabelled(said, entry, surnames):
         )
     if parts := re.search(PARTS, said):
         yield from unlisted(said, parts[1], entry)
+
+
+def undated(said, entry):
+    """Yield a message if a link says a date that its entry's note lacks."""
+    if missing := [d for d in re.findall(DATE, said) if d not in entry.note]:
+        yield (
+            f"the link [{said}] leads to {entry.link}, of which the note does "
+            f"not say {missing[0]}. {CORRECT}"
+        )
 
 
 def unlisted(said, parts, entry):

@@ -13,6 +13,7 @@ MIN_ALT = 20
 COLOUR = re.compile(rf"(?i)\b({'|'.join(sorted(COLOURS))})\b")
 HUE = re.compile(rf"(?i)\b({'|'.join(sorted(HUES))})\b")
 CURVES = ("plot", "step", "semilogx", "semilogy", "loglog")
+MARKS = ("axvline", "axhline", "bar", "barh")
 # What no axis of a picture is called, as rows are queries, columns keys.
 PICTURES = {
     "x": {"query", "output", "p"},
@@ -216,7 +217,9 @@ def labels_are_those_of_the_data(notebook):
             if call.args and not isinstance(call.args[0], ast.Starred)
         ]
         for label, shown in {
-            **curves_that_may_be_exchanged(tree, curves),
+            **curves_that_may_be_exchanged(
+                tree, [*curves, *calls(tree, *MARKS)]
+            ),
             **axes_that_may_be_exchanged(tree, curves),
         }.items():
             yield (

@@ -17,8 +17,8 @@ from tools.notebooks import alt_text
 
 # What a chapter counts: from three on, it is computed or stands below.
 COUNTED = """answers bases bits bytes candidates chapters checks customs
-exercises lookups mistakes results rules slips sums tests vocabularies ways
-widths wishes""".split()
+exercises layers lookups measures mistakes panels results rows rules samples
+slips sums tests vocabularies ways widths wishes""".split()
 WORDS = "|".join(sorted(NUMBERS, key=len, reverse=True))
 NOUN = rf"(?: [a-z]+){{0,2}}? ({'|'.join(COUNTED)})\b"
 COUNT = re.compile(rf"(?i)(?<![\w-])({WORDS}){NOUN}")

@@ -7,6 +7,7 @@ from tools.net.rules import citations, links, numbers, reading, text
 from tools.net.rules.common import LINK, outside_fences
 from tools.net.rules.text import anchor
 from tools.net.tables import codes, rows_with
+from tools.notebooks import tags
 
 # The rules of chapters that hold for every page.
 PROSE = [
@@ -79,6 +80,47 @@ def same_place(symptoms):
                     f"book/symptoms.md, {part.split(chr(10))[0]!r}: [{other}] "
                     f"and [{said}] lead to {target}. Correct one address."
                 )
+
+
+def without_twins(symptoms, notebooks):
+    """Yield a message for each section that the opening has wrong.
+
+    It links the sections of symptoms, exercises apart, that have code and no
+    twins: mistakes that are made in one framework.
+    """
+    opening, _, text = symptoms.partition("\n## ")
+    named = {t for _, t in LINK.findall(opening) if ".ipynb#" in t}
+    lines = "\n".join(re.findall(r"(?m)^- .*", text))
+    led = {target for _, target in LINK.findall(lines)}
+    code, twins = set(), set()
+    for notebook in notebooks:
+        for place, cell in places(notebook):
+            if cell.cell_type == "code":
+                (twins if "pytorch" in tags(cell) else code).add(place)
+    alone = {p for p in led & code - twins if "#exercise-" not in p}
+    for place in sorted(alone - named):
+        yield (
+            f"book/symptoms.md: {place} has no twins of PyTorch and "
+            "TensorFlow. Say so in the opening."
+        )
+    for place in sorted(named - alone):
+        yield (
+            f"book/symptoms.md: the opening has {place}, which is no symptom "
+            "without twins. Remove it there."
+        )
+
+
+def places(notebook):
+    """Yield (address of the section, cell) for each cell of a chapter."""
+    place = None
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            titles = re.findall(
+                r"(?m)^#{2,3} (.+)$", outside_fences(cell.source)
+            )
+            if titles:
+                place = f"{notebook.path.name}#{anchor(titles[-1])}"
+        yield place, cell
 
 
 def section(notebook, heading):

@@ -80,7 +80,9 @@ def on_the_page():
         ):
             for name, what in pairs(codes(row["in code"]), cell):
                 said.setdefault((name, head), []).append(what)
-    return said
+    # The page has seq_len in two rows; a chapter's tables have it as T.
+    one = {(n, "letter in shapes"): [x] for n, x in shapes.NAMES.items()}
+    return said | one
 
 
 def formulas():
