@@ -45,5 +45,6 @@ def test_each_icon_is_drawn(look, name):
     # None hides behind another's name.
     assert page.locator("button:visible [class*='fa-']").evaluate_all(
         "all => all.every(icon => icon.matches(':not(:only-child)') ||"
+        " icon.ariaLabel ||"
         " icon.closest('button').ariaLabel || icon.closest('button').title)"
     )
