@@ -13,7 +13,7 @@ SCROLLS = "pst-scrollable-table-container"
 
 CELL = re.compile("<td.*?</td>", re.S)
 CODE = re.compile('(?<=<span class="pre">)[^<]+')
-BETWEEN_WORDS = re.compile(r"(?<=\w[._(=])(?=\w)|(?<=[a-z])(?=[A-Z])")
+BETWEEN_WORDS = re.compile(r"(?<=\w[._(=])(?=[A-Za-z_])|(?<=[a-z])(?=[A-Z])")
 
 
 def is_wide(node):
