@@ -39,20 +39,10 @@ MEASURE_ALL = (
 PICTURE = re.compile(r'<img(?=[^>]*\ssrc="[^"]*_images/([^"/]+)")')
 
 
-# A page is laid out once, when its text is there, and not at each piece that
-# arrives: that costs a phone a third more, and shows nothing earlier, as the
-# style sheet takes as long. Other browsers pass over it.
-BEHIND_THE_TEXT = "pst-page-toc-nav"
-WHOLE = f'<link rel="expect" href="#{BEHIND_THE_TEXT}" blocking="render" />'
-
-
 class PagesWithPolicy(BuiltinTemplateLoader):
     def render(self, template, context):
         page = super().render(template, context)
-        parts = ["<head>", policy(page)]
-        if f'id="{BEHIND_THE_TEXT}"' in page:
-            parts.append(WHOLE)
-        return page.replace("<head>", "\n    ".join(parts), 1)
+        return page.replace("<head>", f"<head>\n    {policy(page)}", 1)
 
 
 def policy(page):
