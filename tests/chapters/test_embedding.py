@@ -457,13 +457,100 @@ def test_whatever_an_answer_does_gets_a_sentence(book, name, answer):
     assert "correct" not in said and "attempted" not in said
 
 
-def test_an_answer_cannot_change_what_it_is_compared_with(book):
-    def spoils(token_ids, upstream, vocab_size):
-        right = np.eye(vocab_size)[token_ids].T @ upstream
-        token_ids[:], upstream[:] = 0, 0
-        return right
+def summed(token_ids, upstream, vocab_size):
+    return np.eye(vocab_size)[token_ids].T @ upstream
 
-    assert book["check_table_gradient"](spoils) == "Exercise 4: correct."
+
+def spoiling(answer):
+    """Return an answer that spoils what it is given, once it has used it."""
+
+    def spoils(*given):
+        found = np.array(answer(*given))
+        for array in given[:2]:
+            array[:] = 0
+        return found
+
+    return spoils
+
+
+@pytest.mark.parametrize(
+    ("exercise", "answer", "verdict"),
+    [
+        ("table_gradient", summed, "correct."),
+        ("strict_lookup", without_the_id, "the message does not name the id"),
+        (
+            "strict_lookup",
+            only_upper_end,
+            "the id -1 does not exist, and wraps round.",
+        ),
+    ],
+)
+def test_an_answer_cannot_change_what_it_is_compared_with(
+    book, exercise, answer, verdict
+):
+    check = book[f"check_{exercise}"]
+    assert verdict in check(answer) and check(spoiling(answer)) == check(
+        answer
+    )
+
+
+def wraps_far_below(token_ids, table):
+    if max(token_ids) >= len(table) or min(token_ids) >= -len(table) < 0:
+        return refuses_all_but_good(token_ids, table)
+    return table[token_ids % len(table)]
+
+
+def refuses_all_but_good(token_ids, table):
+    bad = [i for i in token_ids if not 0 <= i < len(table)]
+    if bad:
+        raise ValueError(f"no row {bad[0]}")
+    return table[token_ids]
+
+
+def first_column_of_the_first(token_ids, table):
+    try:
+        return refuses_all_but_good(token_ids, table)
+    except ValueError:
+        return np.tile(table[0] * [1, *[2] * (table.shape[1] - 1)], (3, 1))
+
+
+def one_column_wrong(token_ids, upstream, vocab_size):
+    grad = summed(token_ids, upstream, vocab_size)
+    grad[token_ids[0], 0] += 1
+    return grad
+
+
+def raises_in_two_lines(*given):
+    raise ValueError("one\ntwo")
+
+
+@pytest.mark.parametrize(
+    ("exercise", "answer", "verdict"),
+    [
+        ("strict_lookup", wraps_far_below, "does not exist, and wraps round."),
+        ("strict_lookup", first_column_of_the_first, "and gives [1"),
+        ("table_gradient", one_column_wrong, "the rows of the ids [3] are"),
+        ("table_gradient", raises_in_two_lines, "raises ValueError: one."),
+    ],
+)
+def test_the_verdict_tells_what_is_wrong_alone(
+    book, exercise, answer, verdict
+):
+    assert verdict in book[f"check_{exercise}"](answer)
+
+
+def test_answers_may_have_gradients_or_few_bits(book):
+    tf, torch = book["tf"], book["torch"]
+
+    def with_gradient(token_ids, upstream, vocab_size):
+        right = summed(token_ids, upstream, vocab_size)
+        return torch.tensor(right, requires_grad=True)
+
+    def in_few_bits(token_ids, table):
+        return tf.cast(refuses_all_but_good(token_ids, table), "bfloat16")
+
+    assert book["check_table_gradient"](with_gradient).endswith(": correct.")
+    assert book["check_strict_lookup"](in_few_bits).endswith(": correct.")
 
 
 # Lookups, for every type and size.
@@ -516,7 +603,7 @@ def test_lookups_refuse_what_is_no_id(book, kind, name):
         ("_tf", book["tf"].constant),
     ):
         last = 2 if name == "one_hot" else array(table)
-        with pytest.raises(TypeError, match="and ids are whole numbers"):
+        with pytest.raises(TypeError, match=r"and ids are whole numbers\.$"):
             book[f"{name}{suffix}"](array(ids), last)
 
 
