@@ -529,6 +529,19 @@ def test_blocks_of_one_with_scores_far_below_zero(book):
 
 
 @frameworks
+def test_the_root_after_the_product_gives_the_same(book):
+    rng = np.random.default_rng(0)
+    given = [rng.standard_normal((2, size, 8)) for size in (3, 5, 5)]
+    for kind, array in (
+        ("", book["torch"].tensor),
+        ("_tf", book["tf"].constant),
+    ):
+        arrays = list(map(array, given))
+        late = book[f"attend_dividing_scores{kind}"](*arrays)
+        right, _ = book[f"attend{kind}"](*arrays)
+        np.testing.assert_allclose(late, right, rtol=1e-12)
+
+
 def test_own_attention_of_other_lengths_than_widths(book):
     rng = np.random.default_rng(0)
     query, key = rng.standard_normal((2, 3, 4)), rng.standard_normal((2, 5, 4))

@@ -123,24 +123,42 @@ WRONG = {
         ("the targets lack the end", padded(read, bare)),
         ("the inputs lack the start", padded(bare, say)),
         ("shifted twice", shifted_twice),
-        ("short inputs end with the end", sliced),
+        ("short inputs end with the end; put a zero there", sliced),
     ],
     "cross_mask": [
-        ("inverted", mask(lambda key, query, past: ~key)),
-        ("the source is known", mask(lambda key, query, past: key & past)),
-        ("only a triangle", mask(lambda key, query, past: past)),
-        ("the queries are masked", mask(lambda key, query, past: query)),
-        ("queries are masked too", mask(lambda k, query, past: k & query)),
-        ("made from the target", of_target),
+        (
+            "inverted; True means may attend",
+            mask(lambda key, query, past: ~key),
+        ),
+        (
+            "the source is known as a whole; nothing is causal",
+            mask(lambda key, query, past: key & past),
+        ),
+        (
+            "only a triangle; the pads of the source are not blocked",
+            mask(lambda key, query, past: past),
+        ),
+        (
+            "the queries are masked, and the keys are not",
+            mask(lambda key, query, past: query),
+        ),
+        (
+            "queries are masked too; a pad's row may attend",
+            mask(lambda k, query, past: k & query),
+        ),
+        ("made from the target; the keys are the source", of_target),
     ],
     "decode_one": [
         ("the start is part of it", loop(keep=slice(None))),
         ("it does not stop at the end", loop(stop=False)),
         ("the end is missing", without_end),
-        ("the first row is read", loop(row=0)),
-        ("it begins with zero", loop(first=0)),
+        (
+            "the first row is read; the next word is the last row's",
+            loop(row=0),
+        ),
+        ("it begins with zero, not with start_id", loop(first=0)),
         ("the model gets the last id only", of_last_id),
-        ("zeros follow the end", filled_up),
+        ("zeros follow the end; stop there", filled_up),
         ("one id too many", loop(more=1)),
         ("one id too few", loop(more=-1)),
         ("the smallest logit is taken", loop(sign=-1)),
@@ -149,8 +167,14 @@ WRONG = {
         ("each stack ends with a norm", count(norms=0)),
         ("a norm has a scale and a shift", count(norms=2)),
         ("our last layer has no bias", count(linear=1)),
-        ("two tables", count(tables=lambda tied: 3 - tied)),
-        ("a decoder layer has a second attention", count(second=0)),
+        (
+            "two tables; source and target share one",
+            count(tables=lambda tied: 3 - tied),
+        ),
+        (
+            "a decoder layer has a second attention and a third norm",
+            count(second=0),
+        ),
         ("a decoder layer has a third norm", count(third=4)),
         ("the layers of one side only", count(sides=1)),
         ("as if the last layer were tied", count(tables=lambda tied: 1)),
@@ -161,7 +185,7 @@ WRONG = {
 
 def test_wrong_answer_is_named(chapter, name, says, answer):
     check = chapter("decoder")[f"check_{name}"]
-    assert check(answer).startswith(says)
+    assert check(answer) == f"{says}."
 
 
 def test_odd_answer_is_refused(chapter, odd, number, name):
