@@ -662,7 +662,9 @@ def test_what_has_no_mean_is_refused_with_a_sentence(book, kind):
 
 @pytest.mark.parametrize("mask", [[[0, -np.inf]], [[1, 2]], [[-2, -1]]])
 def test_the_mass_on_pads_wants_ones_and_zeros(book, mask):
-    with pytest.raises(ValueError, match="True or 1 for a word, else False or 0$"):
+    with pytest.raises(
+        ValueError, match="True or 1 for a word, else False or 0$"
+    ):
         book["mass_on_pads"](np.ones((1, 2, 2)), np.array(mask))
 
 
