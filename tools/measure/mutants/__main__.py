@@ -1,6 +1,7 @@
 """Count how many mutants of the book's code the regression net catches.
 
-`make mutants`, or for one chapter `python -m tools.measure.mutants masks`.
+`make mutants`, or for one chapter `python -m tools.measure.mutants masks`;
+with `--sample=80` for so many of each chapter's functions.
 Verdicts are kept in _build/mutants/ until what they hang on changes; an
 interrupted run goes on where it stopped. Of the whole book, survivors.txt
 beside them lists what nothing notices, and what explained.toml need no longer
@@ -20,13 +21,12 @@ from tools.notebooks import Notebook, label
 from tools.settings import ROOT, chapters
 
 SURVIVORS = "survivors.txt"
-SAMPLED = 2  # mutants of a chapter
 
 
-def sample(mutants):
-    """Return a few mutants, the same on every run, from here and there."""
+def sample(mutants, size):
+    """Return some mutants, the same on every run, from here and there."""
     return sorted(
-        sorted(mutants, key=lambda m: zlib.crc32(m.id.encode()))[:SAMPLED],
+        sorted(mutants, key=lambda m: zlib.crc32(m.id.encode()))[:size],
         key=lambda mutant: mutant.cell,
     )
 
@@ -76,7 +76,7 @@ def main(arguments):
         "--definitions", action="store_true", help="only what is in these"
     )
     parser.add_argument(
-        "--sample", action="store_true", help="only a few of each chapter"
+        "--sample", type=int, metavar="N", help="only N of each chapter"
     )
     given = parser.parse_args(arguments)
     book = [Notebook.read(ROOT / f"{name}.ipynb") for name in chapters()]
@@ -94,7 +94,7 @@ def main(arguments):
             if given.sample or given.definitions:
                 chapter.mutants = [m for m in chapter.mutants if m.scope]
             if given.sample:
-                chapter.mutants = sample(chapter.mutants)
+                chapter.mutants = sample(chapter.mutants, given.sample)
         part = given.chapters or given.definitions or given.sample
         return measure(chosen, report.explanations(), not part)
 
