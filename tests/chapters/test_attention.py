@@ -542,6 +542,7 @@ def test_the_root_after_the_product_gives_the_same(book):
         np.testing.assert_allclose(late, right, rtol=1e-12)
 
 
+@frameworks
 def test_own_attention_of_other_lengths_than_widths(book):
     rng = np.random.default_rng(0)
     query, key = rng.standard_normal((2, 3, 4)), rng.standard_normal((2, 5, 4))

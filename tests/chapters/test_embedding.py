@@ -70,11 +70,15 @@ def moved_to_the_first(token_ids, table):
     return only_upper_end(np.maximum(token_ids, 0), table)
 
 
+def summed(token_ids, upstream, vocab_size):
+    return np.eye(vocab_size)[token_ids].T @ upstream
+
+
 def spoilt(row, number):
     """Return an answer that is right but for one row."""
 
     def gradient(token_ids, upstream, vocab_size):
-        grad = np.eye(vocab_size)[token_ids].T @ upstream
+        grad = summed(token_ids, upstream, vocab_size)
         grad[row] = number
         return grad
 
@@ -98,7 +102,7 @@ def first_place_only(token_ids, upstream, vocab_size):
 
 
 def averaged(token_ids, upstream, vocab_size):
-    grad = np.eye(vocab_size)[token_ids].T @ upstream
+    grad = summed(token_ids, upstream, vocab_size)
     for token_id, times in Counter(token_ids).items():
         grad[token_id] /= times
     return grad
@@ -457,10 +461,6 @@ def test_whatever_an_answer_does_gets_a_sentence(book, name, answer):
     assert "correct" not in said and "attempted" not in said
 
 
-def summed(token_ids, upstream, vocab_size):
-    return np.eye(vocab_size)[token_ids].T @ upstream
-
-
 def spoiling(answer):
     """Return an answer that spoils what it is given, once it has used it."""
 
@@ -489,13 +489,12 @@ def test_an_answer_cannot_change_what_it_is_compared_with(
     book, exercise, answer, verdict
 ):
     check = book[f"check_{exercise}"]
-    assert verdict in check(answer) and check(spoiling(answer)) == check(
-        answer
-    )
+    said = check(answer)
+    assert verdict in said and check(spoiling(answer)) == said
 
 
 def wraps_far_below(token_ids, table):
-    if max(token_ids) >= len(table) or min(token_ids) >= -len(table) < 0:
+    if max(token_ids) >= len(table) or min(token_ids) >= -len(table):
         return refuses_all_but_good(token_ids, table)
     return table[token_ids % len(table)]
 

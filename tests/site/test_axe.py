@@ -23,7 +23,8 @@ MARK_SAMPLES = """known => {
         if (is_new) kinds.add(kind);
         for (const child of part.children) mark(child, ground, opacity);
     }
-    mark(document.body, "rgba(0, 0, 0, 0)", 1);
+    const html = getComputedStyle(document.documentElement);
+    mark(document.body, html.backgroundColor, 1);
     return [...kinds];
 }"""
 RUN = """async options => {

@@ -1298,6 +1298,20 @@ def test_shape_that_computes_with_an_unknown_letter_is_rejected():
 @pytest.mark.parametrize(
     "source",
     [
+        "for x in ([1], [1], [1, 2]):\n    y = x  # (T,)",
+        "def f(x, y):\n    x = x  # (T,)\n    return y  # (T,)\n"
+        "f([1], [1])\nf([1], [1, 2])",
+    ],
+)
+def test_shape_that_is_wrong_after_it_was_right_is_rejected(source):
+    code = compile(shapes.rewrite(source), "cell", "exec")
+    with pytest.raises(shapes.ShapeError, match="where T=1"):
+        exec(code, shapes.hooks({}, []))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
         "x = [[1, 2, 3]]  # (B, T): a remark",
         "x = [[1, 2, 3]]  # (..., T)",
         "x = [[[1, 2, 3, 4, 5, 6]]]  # (B, T, 2 * 3)",
