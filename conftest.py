@@ -1,6 +1,7 @@
 """What every test of the book shares; the comparison is made strict here."""
 
 import os
+import re
 from functools import cache
 from pathlib import Path
 
@@ -8,8 +9,8 @@ import pytest
 
 from tools.net import kernel, strict_nbval
 from tools.net.run import run
-from tools.notebooks import Notebook, paths
-from tools.settings import BOOK, chapters
+from tools.notebooks import Notebook, label, paths
+from tools.settings import BOOK, ROOT, chapters
 
 # The chapters on a whole model, which take as long as the six before them.
 LATE = {Path(name).stem for name in chapters()[6:]}
@@ -27,15 +28,17 @@ def pytest_addoption(parser):
 
 
 def pytest_itemcollected(item):
-    """Keep each file's tests in one process, as each notebook needs.
+    """Keep each file's tests in one process, and each chapter with its own.
 
-    What runs chapters in its own process is divided in two, or the others
-    would be done long before it.
+    What runs chapters is divided in two, or the others would be done long
+    before it.
     """
     group = item.get_closest_marker("xdist_group")
     if group is None:
-        item.add_marker(pytest.mark.xdist_group(str(item.path)))
-    elif group.args == ("frameworks",) and chapter_of(item, LATE):
+        in_book = item.path.parent == BOOK
+        group = "frameworks" if in_book else str(item.path)
+        item.add_marker(group := pytest.mark.xdist_group(group))
+    if group.args == ("frameworks",) and chapter_of(item, LATE):
         item.add_marker(pytest.mark.xdist_group("late"))
 
 
@@ -78,13 +81,28 @@ def chapter_of(item, stems):
     return names or {item.path.stem.removeprefix("test_")} & stems
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_handlecrashitem(crashitem, report):
+    """Say which cell took the process with it."""
+    if found := re.match(r"(.+)::Cell (\d+)", crashitem):
+        where = f"{label(ROOT / found[1])} [{int(found[2]) + 1}]"
+        report.longrepr = f"{where}: {kernel.DIED}"
+
+
 @pytest.fixture(scope="session")
 def chapter_run():
     """Return a function: chapter's name -> its Run.
 
-    A chapter runs once in a session, whoever asks.
+    A chapter runs once in a process, whoever asks: if nbval has compared it
+    here, that was it.
     """
-    return cache(lambda name: run(Notebook.read(BOOK / f"{name}.ipynb")))
+
+    @cache
+    def run_of(name):
+        path = BOOK / f"{name}.ipynb"
+        return strict_nbval.RUNS.get(path) or run(Notebook.read(path))
+
+    return run_of
 
 
 @pytest.fixture(scope="session")

@@ -12,5 +12,5 @@ ENVIRONMENT = {
     "MATPLOTLIBRC": str(Path(__file__).with_name("matplotlibrc")),
     "PYTHONPATH": str(ROOT),
 }
-DIED = "the kernel died. Memory ran out, or the code ended it: mend the cell."
+DIED = "its process died. Memory ran out, or the code ended it: mend the cell."
 HANGS = "still running after {:g} s. Mend an endless loop, or compute less."

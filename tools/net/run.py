@@ -1,13 +1,9 @@
 """Run a chapter in this process, with its claims turned into checks."""
 
 import ast
-import io
 import linecache
-import os
-from contextlib import redirect_stdout
-from unittest.mock import patch
 
-from tools.net import shapes
+from tools.net import shapes, shell
 from tools.net.claims import CLAIM, check_claims, names
 from tools.notebooks import NotebookError, alt_text
 
@@ -15,10 +11,11 @@ from tools.notebooks import NotebookError, alt_text
 class Run:
     """A run of a chapter, cell by cell, and what it leaves.
 
-    namespace: its variables so far; messages: what does not hold; claims:
-    (cell's name, text, the variables there) of each text that states numbers;
-    scopes: where shape comments were checked; collects: a wrong shape is one
-    of the messages, and does not end the run.
+    namespace: its variables so far; outputs: of the cell that ran last;
+    messages: what does not hold; claims: (cell's name, text, the variables
+    there) of each text that states numbers; scopes: where shape comments were
+    checked; collects: a wrong shape is one of the messages, and does not end
+    the run; place: of the next cell; failed: whether one raised.
     """
 
     def __init__(self, notebook, collects=False):
@@ -26,6 +23,10 @@ class Run:
         self.notebook, self.toy = notebook, shapes.notation(words)
         self.messages, self.claims, self.scopes = [], [], []
         self.waiting, self.collects = [], collects
+        self.outputs, self.place, self.failed = [], 0, False
+        kinds = [cell.cell_type for cell in notebook.cells]
+        self.code = [n for n, kind in enumerate(kinds) if kind == "code"]
+        shell.start()
         self.namespace = {
             "__name__": "__main__",
             **shapes.hooks(
@@ -40,6 +41,7 @@ class Run:
         stands; a text that announces a variable of the cells below waits
         until it is there. Raises NotebookError, naming the cell, if it fails.
         """
+        self.place = place + 1
         cell = self.notebook.cells[place]
         name, text = self.notebook.name(cell), cell.source
         if cell.cell_type == "code":
@@ -49,8 +51,10 @@ class Run:
             lines = cell.source.splitlines(True)
             linecache.cache[file] = len(cell.source), None, lines, file
             try:
-                self.execute(self.tree(cell.source, name), file)
+                tree = self.tree(cell.source, name)
+                self.outputs = shell.execute(tree, file, self.namespace)
             except (Exception, SystemExit) as error:
+                self.failed = True
                 raise NotebookError(
                     f"{name}: {type(error).__name__}: {error}"
                 ) from error
@@ -78,16 +82,25 @@ class Run:
             self.messages.append(f"{name}, {error}")
             return ast.parse(source)
 
-    def execute(self, tree, file):
-        """Run the syntax tree of a cell, under the name of a file."""
-        exec(compile(tree, file, "exec"), self.namespace)
+    def run_to(self, end):
+        """Run the cells that are left before a place."""
+        while self.place < end:
+            self.step(self.place)
+
+    def has_run(self, number):
+        """Tell whether the code cell of a number, from 0, is behind us."""
+        return self.place > self.code[number]
+
+    def outputs_of(self, number):
+        """Run what is left up to a code cell; return the cell's outputs."""
+        self.run_to(self.code[number] + 1)
+        return self.outputs
 
     def finish(self):
         """Let whoever calls the functions later choose other sizes."""
         self.toy.clear()
 
 
-@patch.dict(os.environ, MPLBACKEND="agg")  # no window; kernels have their own
 def run(notebook):
     """Run a notebook's cells in order, without showing what they print.
 
@@ -95,13 +108,11 @@ def run(notebook):
     with what did not hold above it.
     """
     chapter = Run(notebook, collects=True)
-    with redirect_stdout(io.StringIO()):
-        for place in range(len(notebook.cells)):
-            try:
-                chapter.step(place)
-            except NotebookError as error:
-                found = "\n".join([*chapter.messages, str(error)])
-                raise NotebookError(found) from error.__cause__
+    try:
+        chapter.run_to(len(notebook.cells))
+    except NotebookError as error:
+        found = "\n".join([*chapter.messages, str(error)])
+        raise NotebookError(found) from error.__cause__
     chapter.finish()
     return chapter
 

@@ -1,22 +1,26 @@
-"""Make nbval see what it is blind to, and say what to do.
+"""Make nbval run chapters here, see what it is blind to, and say what to do.
+
+nbval starts a kernel for each notebook, which imports the frameworks and runs
+what the tests of the chapter need to run again. Here, the cells run in this
+process, and RUNS keeps what they leave.
 
 nbval compares text to the letter and leaves figures out; it passes a cell
-without an execution count and obeys marks that switch it off. It waits for a
-dead kernel, and goes on without one.
+without an execution count, and obeys marks that switch it off.
 """
 
-import time
-from queue import Empty
+import signal
+import traceback
+from contextlib import contextmanager
 
-import nbval.kernel
 import pytest
-from nbval.kernel import RunningKernel
-from nbval.plugin import IPyNbCell, IPyNbFile
+from nbval.plugin import IPyNbCell, IPyNbFile, coalesce_streams
 
 from tools.net.compare import figure_difference, settle
-from tools.net.kernel import DIED, HANGS
+from tools.net.kernel import HANGS
+from tools.net.run import Run
 from tools.notebooks import Notebook, NotebookError, label, remedy
 
+RUNS = {}  # a notebook's path -> its Run, if all of it ran in this process
 MIME_NOT_COMPARED = {"image/png", "image/jpeg"}  # by nbval, unless told to
 
 
@@ -47,49 +51,80 @@ def collect(self):
 
 
 def start(self):
-    """Start a notebook's kernel; say in a sentence why it does not."""
-    try:
-        nbval_start(self)
-    except (OSError, RuntimeError) as error:
-        pytest.fail(
-            f"{label(self.path)}: its kernel does not start: {error}. "
-            "Mend that and run again.",
-            pytrace=False,
-        )
+    """Begin to run a notebook."""
+    self.run = Run(Notebook.read(self.path), collects=True)
+    items = self.session.items
+    self.selected = [item.cell_num for item in items if item.parent is self]
 
 
-def await_reply(self, msg_id, timeout=None):
-    """Wait as nbval does, while the kernel lives."""
-    end = time.monotonic() + timeout
-    while True:
-        try:
-            return nbval_await_reply(self, msg_id, timeout=min(timeout, 1))
-        except Empty:
-            if not self.is_alive():
-                raise RuntimeError(DIED) from None
-            if time.monotonic() > end:
-                raise RuntimeError(HANGS.format(timeout)) from None
+def end(self):
+    """Keep a notebook's run for the tests that need what it leaves."""
+    cells = self.run.notebook.cells
+    rest = [cell.cell_type for cell in cells[self.run.place :]]
+    if not self.run.failed and "code" not in rest:
+        self.run.run_to(len(cells))
+        self.run.finish()
+        RUNS[self.path] = self.run
 
 
 def setup(self):
-    """Leave out the cells after one that took the kernel with it."""
-    if self.parent.timed_out:
-        pytest.skip("a cell above hangs or ended the kernel")
+    """Leave out the cells after one that took the process with it."""
+    selected, run = self.parent.selected, self.parent.run
+    above = [number for number in selected if number < self.cell_num]
+    lost = above and not run.has_run(above[-1])
+    if lost or self.parent.timed_out:
+        pytest.skip("a cell above hangs or ended the process")
+
+
+class Hangs(BaseException):
+    """Is no Exception, as a cell may catch those."""
+
+
+@contextmanager
+def limited(seconds):
+    """Raise Hangs in a block that takes longer."""
+
+    def ring(*_):
+        raise Hangs
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def runtest(self):
     """Run and compare a cell; refuse one that was never executed."""
+    seconds = self.config.option.nbval_cell_timeout
+    try:
+        with limited(seconds):
+            outputs = self.parent.run.outputs_of(self.cell_num)
+    except Hangs:
+        self.parent.timed_out = True
+        raise RuntimeError(HANGS.format(seconds)) from None
+    except NotebookError as error:
+        self.raise_cell_error(str(error), trace(error.__cause__))
     if self.cell.source.strip() and self.cell.execution_count is None:
         self.raise_cell_error(
             "The cell was not executed, or its outputs were cleared"
         )
     if not self.options["check"] or self.options["skip"]:
         self.raise_cell_error("The cell is marked not to be compared")
-    try:
-        nbval_runtest(self)
-    except RuntimeError:
-        self.parent.timed_out = True
-        raise
+    stored = coalesce_streams(self.cell.outputs)
+    if not self.compare_outputs(coalesce_streams(outputs), stored):
+        text = "\n".join(self.comparison_traceback)
+        self.raise_cell_error("Cell outputs differ", text)
+
+
+def trace(error):
+    """Return the traceback of an error from the cell that raised it."""
+    frame = error.__traceback__
+    while frame and not frame.tb_frame.f_code.co_filename.startswith("<"):
+        frame = frame.tb_next
+    return "".join(traceback.format_exception(type(error), error, frame))
 
 
 def repr_failure(self, excinfo):
@@ -105,20 +140,15 @@ def repr_failure(self, excinfo):
 
 
 nbval_collect = IPyNbFile.collect
-nbval_start = IPyNbFile.setup
-nbval_await_reply = RunningKernel.await_reply
 nbval_compare_outputs = IPyNbCell.compare_outputs
-nbval_runtest = IPyNbCell.runtest
 nbval_repr_failure = IPyNbCell.repr_failure
 
 
 def install():
     """Replace nbval's methods by the strict ones."""
-    # It would lay every message out for a log that nobody keeps.
-    nbval.kernel.pformat = lambda message: message
     IPyNbFile.collect = collect
     IPyNbFile.setup = start
-    RunningKernel.await_reply = await_reply
+    IPyNbFile.teardown = end
     IPyNbCell.setup = setup
     IPyNbCell.compare_outputs = compare_outputs
     IPyNbCell.runtest = runtest

@@ -150,7 +150,7 @@ PROGRAM = """
 import json, os, signal, sys
 from pathlib import Path
 from tools.measure.mutants import __main__ as tool, forks, judge, keep
-from tools.measure.mutants.recording import Recording
+from tools.net.run import Run
 from tools.notebooks import Notebook
 from tools.settings import ROOT
 
@@ -187,7 +187,7 @@ try:
     forks.judge_all(chapter("broken"))
 except SystemExit as error:
     stopped = str(error)
-run = Recording(read("all"))
+run = Run(read("all"))
 modules = [name for name in sys.modules if name.startswith("tools.")]
 print(json.dumps({
     "code": code,
@@ -285,18 +285,18 @@ def verdict(judged, mutated):
 
 
 def test_verdicts_are_those_of_the_regression_check(judged, folder):
-    """A kernel with nbval and a fork of ours judge the same cells alike."""
+    """nbval and the judge of mutants judge the same cells alike."""
     command = [sys.executable, "-m", "pytest", "-c", "pyproject.toml"]
     command += ["-p", "conftest", "-n0", "-q", "-rA", folder / "all.ipynb"]
     said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     found = re.findall(r"^(PASSED|FAILED) .*::Cell (\d+)", said.stdout, re.M)
-    by_kernel = {int(cell): verdict == "FAILED" for verdict, cell in found}
+    by_nbval = {int(cell): verdict == "FAILED" for verdict, cell in found}
     # A shape is not nbval's to judge.
     shape = {2 * n + 1 for n, m in enumerate(judged.mutants) if m.cell == 6}
     ours = {n: caught for n, caught in enumerate(judged.all)}
     for cell in shape:
-        del ours[cell], by_kernel[cell]
-    assert ours == by_kernel and len(ours) > 50
+        del ours[cell], by_nbval[cell]
+    assert ours == by_nbval and len(ours) > 50
     assert set(ours.values()) == {True, False}
 
 

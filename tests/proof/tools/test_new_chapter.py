@@ -1,7 +1,7 @@
 """A chapter that `make chapter` laid out passes every check, or is not there.
 
-Slow, half a minute: a kernel runs the chapter to write it and a second one to
-compare it, both with both frameworks, and the site is read once.
+Slow, half a minute: a kernel runs the chapter to write it and pytest runs it
+again, both with both frameworks, and the site is read once.
 """
 
 import shutil

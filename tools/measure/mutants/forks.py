@@ -14,8 +14,8 @@ from functools import partial
 from itertools import groupby
 
 from tools.measure.mutants.judge import hold_cell, hold_to_tests, judge
-from tools.measure.mutants.recording import Recording
 from tools.net import kernel
+from tools.net.run import Run
 from tools.notebooks import label, remedy
 
 WORKERS = os.cpu_count()
@@ -135,7 +135,7 @@ def judge_all(chapter):
 
 def run_chapter(chapter, mutants):
     """Run a chapter, and from before each cell its mutants."""
-    run, pool = Recording(chapter.notebook), Pool()
+    run, pool = Run(chapter.notebook), Pool()
     of_cell = groupby(mutants, lambda mutant: mutant.cell)
     waiting = {number: list(group) for number, group in of_cell}
     for place, cell in enumerate(chapter.notebook.cells):
