@@ -127,6 +127,14 @@ def test_no_two_symptoms_of_a_section_lead_to_one_place():
     assert not found, "\n" + "\n".join(found)
 
 
+# Topics
+
+
+def test_the_rows_of_topics_name_what_they_link():
+    found = list(pages.other_topics(read(BOOK / "topics")[1]))
+    assert not found, "\n" + "\n".join(found)
+
+
 # What the chapters are held to, too
 
 

@@ -38,6 +38,7 @@ from tools.net.rules.book import (
 from tools.net.rules.pages import (
     PROSE,
     checks_elsewhere,
+    other_topics,
     same_place,
     unknown_names,
     without_twins,
@@ -240,9 +241,7 @@ def test_script_and_links_of_a_notebook_s_own_pass(notebook):
     drawing = "createElementNS('http://www.w3.org/2000/svg', 'g')"
     script = f"<script>{drawing}; // then 4 // 2\nx = 1</script>"
     notebook.code[1].outputs.append(html(script))
-    put(
-        notebook, "See [NIST](https://dlmf.nist.gov/6), <https://example.org>."
-    )
+    put(notebook, "See [cosine](https://dlmf.nist.gov/6), <https://a.org>.")
     outputs.write(notebook)
     assert messages(notebook) == []
 
@@ -430,6 +429,12 @@ for name, (text, expected) in {
             id=f"{name}_that_is_not_listed",
         )
     )
+
+
+@fault("cell 2", "[asked]", "shares no word", "let the note in", "about")
+def link_to_a_thread_about_something_else(notebook):
+    there = "https://github.com/pytorch/pytorch/issues/131254"
+    put(notebook, f"Which PyTorch's readers have [asked]({there}), of NaN.")
 
 
 @fault("small.ipynb [3]", "cites 'Vaswani et al. 2018'", "bibliography.md")
@@ -1114,6 +1119,14 @@ def test_two_symptoms_of_a_section_that_lead_to_one_place_are_rejected():
     assert "Correct one address." in message
 
 
+def test_row_of_topics_that_describes_another_section_is_rejected():
+    rows = "| you know | where |\n|---|---|\n| {} | [Two heads](a#b) |"
+    assert not list(other_topics(rows.format("splitting a head")))
+    (message,) = other_topics(rows.format("a mask and what it does"))
+    assert "row 'a mask and what it does' shares no word" in message
+    assert "'Two heads'. Correct the link, or name" in message
+
+
 def test_symptom_without_twins_that_the_opening_lacks_is_rejected(notebook):
     (message,) = without_twins(SYMPTOMS, [notebook])
     assert "symptoms.md: small.ipynb#against-the-libraries has no" in message
@@ -1454,6 +1467,7 @@ def test_what_is_counted_or_cited_rightly_passes(notebook, text):
     checks += [numbers.lists_are_as_long_as_announced]
     checks += [links.links_lead_where_they_say]
     checks += [citations.citations_are_those_of_the_bibliography]
+    checks += [citations.links_lead_to_what_is_spoken_of]
     assert [m for check in checks for m in check(notebook)] == []
 
 

@@ -5,7 +5,7 @@ from calendar import month_name
 from functools import cache
 from typing import NamedTuple
 
-from tools.net.rules.common import LINK, outside_fences, rule
+from tools.net.rules.common import LINK, outside_fences, rule, subjects
 from tools.net.rules.text import BIBLIOGRAPHY, words_of
 
 MEETS = {  # a venue -> the month, about; no paper is on arXiv long before
@@ -66,6 +66,13 @@ def citations_are_those_of_the_bibliography(notebook):
             yield f"{notebook.name(cell)}: {message}"
 
 
+@rule
+def links_lead_to_what_is_spoken_of(notebook):
+    for cell in notebook.markdown:
+        for message in beside_the_point(cell.source, listed()):
+            yield f"{notebook.name(cell)}: {message}"
+
+
 def miscited(text, entries):
     """Yield a message for each citation of a text that no entry bears out.
 
@@ -123,6 +130,25 @@ def mislinked(markdown, entries):
             yield from mislabelled(said, sources[target], surnames)
         elif target in sources:
             yield from undated(said, sources[target])
+
+
+def beside_the_point(markdown, entries):
+    """Yield a message for each link to a source of something else.
+
+    What its line says shares no word with what the bibliography says of it.
+    """
+    sources = {entry.link: entry for entry in entries}
+    for line in outside_fences(markdown).split("\n"):
+        for said, target in LINK.findall(line) if "](http" in line else ():
+            if not (entry := sources.get(target)):
+                continue
+            listed = *entry.authors, entry.title, entry.note
+            if not subjects(LINK.sub(r"\1", line)) & subjects(str(listed)):
+                yield (
+                    f"the link [{said}] leads to {target}, whose entry shares "
+                    "no word with this line. Correct the link, or let the "
+                    "note in book/bibliography.md say what it is about."
+                )
 
 
 def mislabelled(said, entry, surnames):

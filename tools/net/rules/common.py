@@ -10,6 +10,14 @@ RULES = []
 # How the heading of a side road begins.
 SIDE_ROAD = "Side road: "
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)")
+# What says nothing of a subject; the libraries are the subject everywhere.
+COMMON = set(
+    """about after again all and another any are ask asked because but can does
+each first for found from has have here how into its keras many more most not
+other out own pytorch question reader report reported same say says should
+some such tensorflow than that the their them then they this those too two was
+well what when where which who whole why will with without you your""".split()
+)
 
 
 def rule(function):
@@ -78,3 +86,11 @@ def trees(notebook):
             yield cell, parsed(cell.source)
         except SyntaxError:
             pass  # reported by cells_are_python
+
+
+@lru_cache(maxsize=2000)
+def subjects(text):
+    """Return the words of a text that may be its subject, by their stems."""
+    words = re.findall(r"[a-z]{3,}|\d[\d.]*\d", text.lower())
+    words = {word.removesuffix("s") for word in words}
+    return {word[:5] for word in words - COMMON}

@@ -4,7 +4,7 @@ import re
 
 from tools.net import shapes
 from tools.net.rules import citations, links, numbers, reading, text
-from tools.net.rules.common import LINK, outside_fences
+from tools.net.rules.common import LINK, outside_fences, subjects
 from tools.net.rules.text import anchor
 from tools.net.tables import codes, rows_with
 from tools.notebooks import tags
@@ -12,6 +12,7 @@ from tools.notebooks import tags
 # The rules of chapters that hold for every page.
 PROSE = [
     citations.citations_are_those_of_the_bibliography,
+    citations.links_lead_to_what_is_spoken_of,
     links.links_lead_where_they_say,
     numbers.counts_in_words_are_computed,
     numbers.lists_are_as_long_as_announced,
@@ -80,6 +81,21 @@ def same_place(symptoms):
                     f"book/symptoms.md, {part.split(chr(10))[0]!r}: [{other}] "
                     f"and [{said}] lead to {target}. Correct one address."
                 )
+
+
+def other_topics(topics):
+    """Yield a message for each row of Topics that links something else.
+
+    None of the headings that it links shares a word with what it describes.
+    """
+    for known, here in map(dict.values, rows_with(topics, "you know")):
+        titles = " ".join(title for title, _ in LINK.findall(here))
+        if not subjects(known) & subjects(titles):
+            yield (
+                f"book/topics.md: the row {known!r} shares no word with "
+                f"{titles!r}. Correct the link, or name in the row what the "
+                "section is called."
+            )
 
 
 def without_twins(symptoms, notebooks):
