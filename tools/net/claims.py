@@ -49,8 +49,10 @@ ENDS = {
 }
 LIBRARY = re.compile("|".join(ENDS.values()))
 MODULES = {"math", "np", "torch", "nn", "F", "tf", "keras"}
-# Where a numeral is not a claim: code, mathematics, links, comments, tags,
-# headings, the numbers of a list, exercise headings.
+# Mathematics that is a number of two digits or more, or a letter's value.
+ALONE = re.compile(r"\$(?:[\w\\{}]+ ?= ?)?([-−]?\d[\d.]+)\$")
+# Where a numeral is not a claim: code, other mathematics, links, comments,
+# tags, headings, the numbers of a list, exercise headings.
 EXEMPT = [
     r"(?ms)^(`{3,}|~{3,}).*?^\1",
     r"(?s)<!--.*?-->",
@@ -72,7 +74,7 @@ def find(markdown):
 
 def unclaimed(markdown):
     """Return a message for each numeral in prose that nothing computes."""
-    rest = CLAIM.sub(" ", markdown)
+    rest = ALONE.sub(r"\1", CLAIM.sub(" ", markdown))
     for pattern in EXEMPT:
         rest = re.sub(pattern, " ", rest)
     return [

@@ -454,6 +454,24 @@ def number_that_nothing_computes(notebook):
     put(notebook, "It has 16 rows.")
 
 
+for name, text in {
+    "alone": "Vectors of $16$ numbers.",
+    "of_a_letter": "The width $d_{model} = 16$ is small.",
+}.items():
+    FAULTS.append(
+        pytest.param(
+            lambda notebook, text=text: put(notebook, text),
+            ("cell 2", "number 16", "<!--= expression -->"),
+            id=f"number_in_mathematics_{name}_that_nothing_computes",
+        )
+    )
+
+
+@fault("cell 2", "has `n=7`, which no code", "Correct it, or compute it")
+def number_in_code_quotes_that_no_code_has(notebook):
+    put(notebook, "The default is `n=7`, of `3`.")
+
+
 @fault("cell 2", "16", "names no variable", "<!--= d_model -->")
 def number_that_computes_itself(notebook):
     put(notebook, "It has 16<!--= 16 --> rows of 4<!--= sum(range(4)) -->.")
@@ -497,7 +515,10 @@ def bytes_that_nothing_counts(notebook):
     put(notebook, "Each number has four bytes.")
 
 
-for noun in ("layers", "measures", "panels", "rows", "samples"):
+for noun in (
+    *("heads", "keys", "layers", "measures", "panels", "queries", "rows"),
+    *("samples", "words"),
+):
     FAULTS.append(
         pytest.param(
             lambda notebook, noun=noun: put(notebook, f"Five small {noun}."),
@@ -1410,6 +1431,7 @@ def test_number_in_prose_that_is_wrong_is_rejected(text, expected):
         "It is 3,000<!--= 1000 * n -->, −3<!--= -n -->.",
         "It is 3.0e-3<!--= n / 1e3 -->, 1.1<!--= math.log(3) -->.",
         "`x[1]`, $2^3$, [section 3.4](#x), GPT-2, float32\n\n```\n16\n```",
+        "$-1$, $k = 0$, $12 a$, $4 \\cdot 16 = 64$, $d =$ 3<!--= n -->",
         "1. one\n2. two\n\n### Exercise 3: x (easy, 10 minutes)",
         "Three<!--= n -->, **thirty-three**<!--= 11 * n -->.",
         "Pre-norm<!--= order --> is the order, *pre-norm*<!--= order -->.",
@@ -1453,7 +1475,9 @@ def test_colour_has_its_name_and_no_other_hue_s(word, colour):
         "Five checks, five<!--= len(checks) --> checks, 5<!--= x --> checks.",
         "Three rules, which hold:\n\n- a\n- b\n- c\n\nThe three rules.",
         "Which?\nTwo ways, of three kinds.\n\n| a |\n|---|\n| 1 |\n| 2 |",
-        "With three words.\n\nThis is a list:\n\n- a\n- b",
+        "With three steps.\n\nThis is a list:\n\n- a\n- b",
+        "Four thousand words, eight kinds of words; five are words. See "
+        "[Are sixteen heads better?](https://arxiv.org/abs/1905.10650).",
         "[Setup](#setup), [adding](#summary), [small](#setup), [it](#x)",
         f"Wolf in 2016, May 2020, [April 2022]({THREAD}), [2022]({THREAD})",
         "Vaswani et al. 2017, section 3.5; and "

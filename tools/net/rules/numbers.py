@@ -12,19 +12,28 @@ from tools.net.rules.common import (
     trees,
     walk,
 )
+from tools.net.rules.text import BIBLIOGRAPHY
+from tools.net.rules.text import words_of as page
 from tools.net.words import NUMBERS
 from tools.notebooks import alt_text
 
 # What a chapter counts: from three on, it is computed or stands below.
 COUNTED = """answers bases bits bytes candidates chapters checks customs
-exercises layers lookups measures mistakes panels results rows rules samples
-slips sums tests vocabularies ways widths wishes""".split()
+exercises heads keys layers lookups measures mistakes panels queries results
+rows rules samples slips sums tests vocabularies ways widths wishes
+words""".split()
 WORDS = "|".join(sorted(NUMBERS, key=len, reverse=True))
 NOUN = rf"(?: [a-z]+){{0,2}}? ({'|'.join(COUNTED)})\b"
-COUNT = re.compile(rf"(?i)(?<![\w-])({WORDS}){NOUN}")
+# "Four thousand words" and "eight kinds of words" count something else.
+COUNT = re.compile(
+    rf"(?i)(?<![\w-])({WORDS})(?! (?:are|thousand|\w+ of) ){NOUN}"
+)
+TITLE = re.compile(r"\[[^\]]*\]\(http")
 CLAIMED = re.compile(rf"(\d+|[A-Za-z-]+)\0{NOUN}")
 # A number with a unit behind it, in an f-string.
 PRINTED = re.compile(rf"}}\s*({'|'.join(claims.UNITS)})(?!\w)")
+# A number in code quotes, or an argument's.
+QUOTED = re.compile(r"`((?:[A-Za-z_]\w*=)?-?\d[\d.e-]*)`")
 # A paragraph, and the list or the table that follows at once.
 LISTED = re.compile(
     r"(?m)^(\S.*(?:\n\S.*)*)\n\n((?:(?:[-*] |\d+\. |\|).*\n(?:  .*\n)*)+)"
@@ -46,6 +55,20 @@ def numbers_in_prose_are_computed(notebook):
 def words_of(cell):
     """Return what a cell says in words."""
     return alt_text(cell) if cell.cell_type == "code" else cell.source
+
+
+@rule
+def numbers_in_code_quotes_stand_in_the_code(notebook):
+    sources = [cell.source for cell in notebook.code]
+    known = "\n".join([*sources, page(BIBLIOGRAPHY)])  # which has versions
+    for cell in notebook.markdown:
+        for number in QUOTED.findall(outside_fences(cell.source)):
+            if not re.search(rf"(?<![\w.]){number}(?!\w|\.\d)", known):
+                yield (
+                    f"{notebook.name(cell)}: has `{number}`, which no code of "
+                    "the chapter has. Correct it, or compute it: "
+                    "16<!--= d_model -->."
+                )
 
 
 @rule
@@ -98,10 +121,10 @@ def counts_in_words_are_computed(notebook):
 
 
 def counts(text):
-    """Return the matches of COUNT in a text, without code and comments."""
+    """Return the matches of COUNT in a text, without code and titles."""
     if not any(noun in text for noun in COUNTED):  # most have none
         return []
-    return list(COUNT.finditer(outside_maths(text)))
+    return list(COUNT.finditer(TITLE.sub("", outside_maths(text))))
 
 
 def counted(notebook):
