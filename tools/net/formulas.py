@@ -1,11 +1,12 @@
 """Compute the formulas of a chapter, each beside what it should equal.
 
 The sides of an equation are compared, and the function that is named below
-it. What a letter is in code, the Notation table says: `offset` is $k$, and
-`similarity(offset, d_model)` is $S(k)$; any other letter is drawn. What is
-only nearly equal says how nearly, in a comment behind the words below it:
-`<!-- within 0.004 where d_model=512 -->`. A formula that tex.py does not read
-is left out, one that has nothing to equal, and one that is near by no number.
+it. Within a line, an equation is a law if no side is a letter, and may else be
+a condition, which is left out. What a letter is in code, the Notation table
+says: `offset` is $k$, and `similarity(offset, d_model)` is $S(k)$; any other
+letter is drawn. What is only nearly equal says how nearly, in a comment behind
+the words below it: `<!-- within 0.004 where d_model=512 -->`. A formula that
+tex.py does not read is left out, one that has nothing to equal, and one that is near by no number.
 """
 
 import ast
@@ -20,6 +21,11 @@ from tools.net import shapes, tex
 from tools.net.tables import codes, rows_with
 
 DISPLAY = re.compile(r"(?s)\$\$(.*?)\$\$((?:(?!\$\$).)*)")
+INLINE = re.compile(r"\$([^$\n]+)\$")
+# A side that is a letter, or its power: the equation may be a condition.
+CONDITION = re.compile(
+    r"(?:^|=) *(?!e\^)\\?[A-Za-z]+(?:[_^](?:\w|\{[^{}]*\}))* *(?:=|$)"
+)
 LETTER = re.compile(r"(.*?)(?:\((\w)\)|_(\w))?")
 WITHIN = re.compile(r"<!-- within (\S+)(?: where (.+?))? -->")
 ANY = re.compile(rf"[a-z](_\w+)?|[A-Z]\w?|{'|'.join(tex.GREEK)}")
@@ -193,7 +199,7 @@ def formulas(notebook, namespace):
 
     The function is the first that these words name, or the one beside it in
     the Summary table, or what the next cell defines, of a formula that has
-    one side; it may be None.
+    one side; it may be None, as for the laws within a line.
     """
     for cell, follower in pairwise([*notebook.cells, {}]):
         if cell.cell_type == "code":
@@ -205,6 +211,10 @@ def formulas(notebook, namespace):
             alone = re.fullmatch(r"\$([^$]*[a-z][^$]*)\$", first)
             if alone and re.fullmatch(r"`\w+`", second):
                 found.append((alone[1], second))
+        within = re.sub(r"`[^`]*`", "", DISPLAY.sub(r"\2", cell.source))
+        for formula in INLINE.findall(within):
+            if "=" in formula and not CONDITION.search(formula):
+                found.append((formula, ""))
         for formula, words in found:
             below = [*codes(words), *(() if "=" in formula else defined)]
             named = map(namespace.get, below)

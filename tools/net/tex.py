@@ -21,7 +21,7 @@ RELATIONS = {"<": "<", ">": ">", r"\le": "<=", r"\ge": ">="}
 PRODUCTS = {"/": "over", r"\cdot": "dot"}
 SIGNED = ("+", "-")
 SIGNS = {*SIGNED, *RELATIONS}
-GREEK = ("alpha", "omega", "gamma", "delta", "pi")
+GREEK = ("alpha", "omega", "gamma", "delta", "pi", "infty")
 LETTER = re.compile(rf"[A-Za-z]|\\(?:{'|'.join(GREEK)})")
 LONGEST = 300  # terms, of a sum that names no end
 
@@ -310,6 +310,7 @@ MEANING = {
     "ln": np.log,
     "exp": np.exp,
 }
-CONSTANTS = {"e": math.e, "pi": math.pi, "delta": np.eye(9)}
+CONSTANTS = {"e": math.e, "pi": math.pi, "infty": math.inf}
+CONSTANTS["delta"] = np.eye(9)
 CALLS = {"softmax": softmax, "diag": diag}
 MEANING |= CONSTANTS | CALLS

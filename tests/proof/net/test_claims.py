@@ -165,6 +165,31 @@ def test_function_that_takes_what_no_letter_is_is_left_out():
     assert computed("2 n", "It is the heart of `jacobian`.") == (0, [])
 
 
+@pytest.mark.parametrize(
+    ("law", "old", "new"),
+    [
+        (r"S(-k) = S(k)", "S(k)", "2 S(k)"),
+        (r"4 \cdot 8^2 = 256", "256", "265"),
+        (r"e^{-\infty} = 0", "-", ""),
+    ],
+)
+def test_law_within_a_line_that_lies_is_rejected(law, old, new):
+    text = "Here `$2` is code, $k$ is any and ${}$ is a law."
+    notebook = chapter(NOTATION, text.replace("{}", law))
+    assert check_formulas(notebook, VARIABLES) == (2, [])
+    assert old in law
+    slipped = chapter(NOTATION, text.replace("{}", law.replace(old, new)))
+    _, (message,) = check_formulas(slipped, VARIABLES)
+    assert message.startswith("small.ipynb, cell 2 ('Here `$2`")
+    assert "Correct the formula" in message
+
+
+@pytest.mark.parametrize("condition", ["k = 2 n", "n^2 = d_{model}", "2 = d"])
+def test_condition_within_a_line_is_left_out(condition):
+    notebook = chapter(NOTATION, f"That holds only for ${condition}$.")
+    assert check_formulas(notebook, VARIABLES) == (0, [])
+
+
 def test_formula_says_its_number():
     _, (message,) = computed(r"6 n d^2 \tag{7}", "This is `cost`.")
     assert message.startswith("small.ipynb, cell 2 ('$$6 n d^2")
@@ -227,6 +252,8 @@ def edited(notebook, old, new):
             "1 - \\frac{\\ln k - ",
         ),
         ("position_similarity", "{Ci}(k) - ", "{Ci}(k) + "),
+        ("attention", "32^2 = 65536", "32^2 = 65563"),
+        ("training", "\\sqrt{4^2} = 1", "\\sqrt{4^2} = 2"),
         ("masks", "(s \\le t) \\tag", "(t \\le s) \\tag"),
         ("masks", "| `attention_mask=both`", "| `attention_mask=~both`"),
         ("masks", "`mask=both[:, None]`", "`mask=both[:, :, None]`"),
