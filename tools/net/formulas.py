@@ -6,7 +6,8 @@ a condition, which is left out. What a letter is in code, the Notation table
 says: `offset` is $k$, and `similarity(offset, d_model)` is $S(k)$; any other
 letter is drawn. What is only nearly equal says how nearly, in a comment behind
 the words below it: `<!-- within 0.004 where d_model=512 -->`. A formula that
-tex.py does not read is left out, one that has nothing to equal, and one that is near by no number.
+tex.py does not read is left out, one that has nothing to equal, and one that
+is near by no number.
 """
 
 import ast

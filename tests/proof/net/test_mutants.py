@@ -68,6 +68,7 @@ def changes(tmp_path, source):
         ('f(f"{a}")', "text", "f((f'{a}!'))"),
         ("x.sum(dim=-1)", "axis", "x.sum(dim=-2)"),
         ("np.sin(x)", "function", "np.cos(x)"),
+        ("assert not x.any()", "function", "assert not x.all()"),
         ("x.transpose(1, 2)", "removal", "x"),
         ("x.mT", "removal", "x"),
         ("np.sqrt(x)", "removal", "x"),

@@ -744,6 +744,31 @@ def check_with_a_wide_tolerance(notebook):
     ].source = "x = [1, 2, 3]  # (T,)\nclose = allclose(x, x, atol=2.0)\nclose"
 
 
+for name, check in {
+    "any": "any(x)",
+    "any_of_a_tensor": "x.isnan().any(), 'words'",
+    "not_all": "x and not (x.all() or y)",
+}.items():
+    FAULTS.append(
+        pytest.param(
+            lambda notebook, check=check: notebook.code[1].update(
+                source=f"x = [1, 2, 3]  # (T,)\nassert {check}"
+            ),
+            ("small.ipynb [2]", "holds where one of many does", "Say of how"),
+            id=f"assertion_that_one_of_many_satisfies_by_{name}",
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    "check",
+    ["x.all()", "not any(x)", "x.any(-1).all()", "all(map(any, x))"],
+)
+def test_assertion_of_all_or_none_passes(notebook, check):
+    notebook.code[1].source = f"assert {check}"
+    assert not list(rules.code.assertions_say_all_or_none(notebook))
+
+
 @fault("small.ipynb [2]", "nobody reads 'idle'", "remove it")
 def name_that_nobody_reads(notebook):
     notebook.code[1].source = "x = [1, 2, 3]  # (T,)\nidle = 4"

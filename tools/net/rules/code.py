@@ -20,6 +20,7 @@ RANDOM = re.compile(
     r"|\.(normal_|uniform_|xavier_\w+|kaiming_\w+))\("
 )
 SEED = re.compile(r"manual_seed|set_random_seed|set_seed|seed=")
+OPPOSITE = {"any": "all", "all": "any"}
 RESHAPING = {
     *("reshape", "view", "transpose", "permute", "swapaxes", "moveaxis"),
     *("unsqueeze", "squeeze", "expand_dims", "flatten", "mT"),
@@ -190,6 +191,35 @@ def hollow(node):
                     f"{MAX_TOLERANCE}, but behind `not`."
                 )
     return None
+
+
+@rule
+def assertions_say_all_or_none(notebook):
+    for cell, tree in trees(notebook):
+        for check in walk(tree):
+            if isinstance(check, ast.Assert):
+                for call in satisfied_by_one(check.test):
+                    yield (
+                        f"{notebook.name(cell)}: {ast.unparse(call)} holds "
+                        "where one of many does, and would be let through in "
+                        "place of its opposite. Say of how many, or of which."
+                    )
+
+
+def satisfied_by_one(test, word="any"):
+    """Yield the calls of any in an assertion, and behind `not` those of all.
+
+    With the other word an assertion says more, and its run shows if it holds.
+    """
+    match test:
+        case ast.BoolOp(values=parts):
+            for part in parts:
+                yield from satisfied_by_one(part, word)
+        case ast.UnaryOp(ast.Not(), inside):
+            yield from satisfied_by_one(inside, OPPOSITE[word])
+        case ast.Call(ast.Name(name) | ast.Attribute(attr=name)):
+            if name in (word, f"reduce_{word}"):
+                yield test
 
 
 @rule
