@@ -933,6 +933,42 @@ def labels_of_bars_exchanged(notebook):
     )
 
 
+@fault("small.ipynb [6]", "'limit'", "not that of heights", "the variable")
+def labels_of_points_exchanged(notebook):
+    draw(
+        notebook,
+        'ax.scatter(x, heights, label="limit")',
+        'ax.scatter(x, limit, label="heights")',
+    )
+
+
+@fault("small.ipynb [6]", "the label 'which place'", "that of which_word")
+def labels_of_the_axes_of_points_exchanged(notebook):
+    draw(
+        notebook,
+        "ax.scatter(which_word, which_place)",
+        'ax.set(xlabel="which place", ylabel="which word")',
+    )
+
+
+@fault("small.ipynb [6]", "of both axes", "seen", "the name of the variable")
+def labels_of_points_whose_axes_are_not_named(notebook):
+    draw(
+        notebook,
+        "ax.scatter(*seen.T)",
+        'ax.set(xlabel="which word", ylabel="which place")',
+    )
+
+
+@fault("small.ipynb [6]", "the label 'word'", "not that of position")
+def label_of_the_colours_of_points_exchanged(notebook):
+    draw(
+        notebook,
+        "marks = ax.scatter(x, y, c=position)",
+        'fig.colorbar(marks, label="word")',
+    )
+
+
 @fault("small.ipynb [6]", "'near'", "could be another's", "show the loop's")
 def labels_of_curves_typed_in_a_loop(notebook):
     draw(notebook, "for k in (6, 64):", '    ax.plot(f(k), label="near")')
@@ -982,7 +1018,7 @@ def letters_of_a_picture_exchanged(notebook):
         'ax.plot(steps, y)\nax.set(xlabel="step $k$", ylabel="height")',
         'ax.plot(rows[:, column])\nax.set_ylabel("value in a column")',
         'ax.imshow(w)\nax.set_xlabel("key")\nax.set_ylabel("query")',
-        'ax.scatter(*x.T)\nax.set(xlabel="which word", ylabel="which place")',
+        'm = ax.scatter(x, y, c=places)\nfig.colorbar(m, label="place")',
     ],
 )
 def test_labels_of_what_is_drawn_pass(notebook, source):

@@ -12,7 +12,7 @@ MAX_FIGURES = 5
 MIN_ALT = 20
 COLOUR = re.compile(rf"(?i)\b({'|'.join(sorted(COLOURS))})\b")
 HUE = re.compile(rf"(?i)\b({'|'.join(sorted(HUES))})\b")
-CURVES = ("plot", "step", "semilogx", "semilogy", "loglog")
+CURVES = ("plot", "scatter", "step", "semilogx", "semilogy", "loglog")
 MARKS = ("axvline", "axhline", "bar", "barh")
 # What no axis of a picture is called, as rows are queries, columns keys.
 PICTURES = {
@@ -211,16 +211,13 @@ def labels_are_those_of_the_data(notebook):
     for cell, tree in trees(notebook):
         if not alt_text(cell):
             continue
-        curves = [
-            call
-            for call in calls(tree, *CURVES)
-            if call.args and not isinstance(call.args[0], ast.Starred)
-        ]
+        curves = [call for call in calls(tree, *CURVES) if call.args]
         for label, shown in {
             **curves_that_may_be_exchanged(
                 tree, [*curves, *calls(tree, *MARKS)]
             ),
             **axes_that_may_be_exchanged(tree, curves),
+            **colours_of_something_else(tree),
         }.items():
             yield (
                 f"{notebook.name(cell)}: the label {label} is not that of "
@@ -275,6 +272,16 @@ def axes_that_may_be_exchanged(tree, curves):
         if len(said) > 1 and not any(said):
             found["of both axes"] = x | y
     return found
+
+
+def colours_of_something_else(tree):
+    """Map labels of a colour bar to the variables that colour its points."""
+    given = [w for c in calls(tree, "scatter") for w in c.keywords]
+    shown = names(*(word.value for word in given if word.arg == "c"))
+    bars = [w for c in calls(tree, "colorbar") for w in c.keywords]
+    said = [word.value for word in bars if word.arg == "label"]
+    said = said if shown else []
+    return {ast.unparse(a): shown for a in said if not named(shown, a)}
 
 
 def names(*nodes):
