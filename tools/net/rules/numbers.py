@@ -12,8 +12,7 @@ from tools.net.rules.common import (
     trees,
     walk,
 )
-from tools.net.rules.text import BIBLIOGRAPHY
-from tools.net.rules.text import words_of as page
+from tools.net.rules.text import BIBLIOGRAPHY, words_of
 from tools.net.words import NUMBERS
 from tools.notebooks import alt_text
 
@@ -48,11 +47,11 @@ OF = {"Wrong on purpose": "mistakes", "Exercises": "exercises"}
 @rule
 def numbers_in_prose_are_computed(notebook):
     for cell in notebook.cells:
-        for message in claims.faults(words_of(cell)):
+        for message in claims.faults(prose_of(cell)):
             yield f"{notebook.name(cell)}: {message}"
 
 
-def words_of(cell):
+def prose_of(cell):
     """Return what a cell says in words."""
     return alt_text(cell) if cell.cell_type == "code" else cell.source
 
@@ -60,7 +59,7 @@ def words_of(cell):
 @rule
 def numbers_in_code_quotes_stand_in_the_code(notebook):
     sources = [cell.source for cell in notebook.code]
-    known = "\n".join([*sources, page(BIBLIOGRAPHY)])  # which has versions
+    known = "\n".join([*sources, words_of(BIBLIOGRAPHY)])  # which has versions
     for cell in notebook.markdown:
         for number in QUOTED.findall(outside_fences(cell.source)):
             if not re.search(rf"(?<![\w.]){number}(?!\w|\.\d)", known):
@@ -109,7 +108,7 @@ def matrices_are_printed(notebook):
 def counts_in_words_are_computed(notebook):
     known = counted(notebook)
     for cell in notebook.cells:
-        for match in counts(words_of(cell)):
+        for match in counts(prose_of(cell)):
             number, noun = NUMBERS[match[1].lower()], match[2].lower()
             have = sorted(n for n, what in known if what == noun)
             if number > 2 and number not in have:
@@ -129,7 +128,7 @@ def counts(text):
 
 def counted(notebook):
     """Return the (number, noun) that claims, headings or lists bear out."""
-    words = "\n".join(w for w in map(words_of, notebook.cells) if "-->" in w)
+    words = "\n".join(w for w in map(prose_of, notebook.cells) if "-->" in w)
     known = {
         (NUMBERS.get(said.lower()) or int(said), noun)
         for said, noun in CLAIMED.findall(claims.CLAIM.sub("\\1\0", words))
