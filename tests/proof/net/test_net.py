@@ -467,6 +467,11 @@ for name, text in {
     )
 
 
+@fault("cell 2", "has `1e-9`, which no code", "Correct it, or compute it")
+def power_of_ten_that_no_code_has(notebook):
+    put(notebook, "The layer adds $\\epsilon = 10^{-9}$.")
+
+
 @fault("cell 2", "has `n=7`, which no code", "Correct it, or compute it")
 def number_in_code_quotes_that_no_code_has(notebook):
     put(notebook, "The default is `n=7`, of `3`.")
@@ -754,7 +759,11 @@ for name, check in {
             lambda notebook, check=check: notebook.code[1].update(
                 source=f"x = [1, 2, 3]  # (T,)\nassert {check}"
             ),
-            ("small.ipynb [2]", "holds where one of many does", "Say of how"),
+            (
+                "small.ipynb [2]",
+                "lets one of many suffice",
+                "how many, or which",
+            ),
             id=f"assertion_that_one_of_many_satisfies_by_{name}",
         )
     )

@@ -200,9 +200,9 @@ def assertions_say_all_or_none(notebook):
             if isinstance(check, ast.Assert):
                 for call in satisfied_by_one(check.test):
                     yield (
-                        f"{notebook.name(cell)}: {ast.unparse(call)} holds "
-                        "where one of many does, and would be let through in "
-                        "place of its opposite. Say of how many, or of which."
+                        f"{notebook.name(cell)}: {ast.unparse(call)} lets one "
+                        "of many suffice; if all are meant, no run shows the "
+                        "slip. Say all of them, how many, or which."
                     )
 
 

@@ -31,7 +31,8 @@ TITLE = re.compile(r"\[[^\]]*\]\(http")
 CLAIMED = re.compile(rf"(\d+|[A-Za-z-]+)\0{NOUN}")
 # A number with a unit behind it, in an f-string.
 PRINTED = re.compile(rf"}}\s*({'|'.join(claims.UNITS)})(?!\w)")
-# A number in code quotes, or an argument's.
+# A power of ten as mathematics; a number in code quotes, or an argument's.
+POWER = re.compile(r"\$(?:[\w\\{}]+ ?= ?)?-?10\^\{?(-?\d+)\}?\$")
 QUOTED = re.compile(r"`((?:[A-Za-z_]\w*=)?-?\d[\d.e-]*)`")
 # A paragraph, and the list or the table that follows at once.
 LISTED = re.compile(
@@ -61,7 +62,8 @@ def numbers_in_code_quotes_stand_in_the_code(notebook):
     sources = [cell.source for cell in notebook.code]
     known = "\n".join([*sources, words_of(BIBLIOGRAPHY)])  # which has versions
     for cell in notebook.markdown:
-        for number in QUOTED.findall(outside_fences(cell.source)):
+        text = POWER.sub(r"`1e\1`", outside_fences(cell.source))
+        for number in QUOTED.findall(text):
             if not re.search(rf"(?<![\w.]){number}(?!\w|\.\d)", known):
                 yield (
                     f"{notebook.name(cell)}: has `{number}`, which no code of "
