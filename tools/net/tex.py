@@ -310,7 +310,9 @@ MEANING = {
     "ln": np.log,
     "exp": np.exp,
 }
-CONSTANTS = {"e": math.e, "pi": math.pi, "infty": math.inf}
-CONSTANTS["delta"] = np.eye(9)
+CONSTANTS = {
+    **{"e": math.e, "pi": math.pi, "infty": math.inf},
+    "delta": np.eye(9),
+}
 CALLS = {"softmax": softmax, "diag": diag}
 MEANING |= CONSTANTS | CALLS

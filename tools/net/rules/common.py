@@ -91,6 +91,6 @@ def trees(notebook):
 @lru_cache(maxsize=2000)
 def subjects(text):
     """Return the words of a text that may be its subject, by their stems."""
-    words = re.findall(r"[a-z]{3,}|\d[\d.]*\d", text.lower())
-    words = {word.removesuffix("s") for word in words}
-    return {word[:5] for word in words - COMMON}
+    words = {*re.findall(r"[a-z]{3,}|\d[\d.]*\d", text.lower())} - COMMON
+    words = {word.removesuffix("s") for word in words} - COMMON
+    return {word[:5] for word in words}

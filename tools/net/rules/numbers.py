@@ -64,7 +64,8 @@ def numbers_in_code_quotes_stand_in_the_code(notebook):
     for cell in notebook.markdown:
         text = POWER.sub(r"`1e\1`", outside_fences(cell.source))
         for number in QUOTED.findall(text):
-            if not re.search(rf"(?<![\w.]){number}(?!\w|\.\d)", known):
+            alone = rf"(?<![\w.]){re.escape(number)}(?!\w|\.\d)"
+            if not re.search(alone, known):
                 yield (
                     f"{notebook.name(cell)}: has `{number}`, which no code of "
                     "the chapter has. Correct it, or compute it: "
