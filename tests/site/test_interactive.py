@@ -173,7 +173,8 @@ def heads(book, step, moves):
     parts = {
         f"number-{i}": str(n) for i, n in enumerate(seen.ravel().tolist())
     }
-    parts["order"] = "In order: " + " ".join(map(str, lying.ravel().tolist()))
+    numbers = " ".join(map(str, lying.ravel().tolist()))
+    parts["order"] = f"In the array: {numbers}"
     for i, columns in enumerate(["columns 0–3", "columns 4–7"]):
         parts[f"side-{i}"] = columns if step in (0, 4) else f"head {i}"
     frames = book["step_frames"](x[0].numpy(), 0 in moves, 1 in moves)
