@@ -192,3 +192,16 @@ def test_odd_answer_is_refused(chapter, odd, number, name):
     answer, says = odd
     check = chapter("decoder")[f"check_{name}"]
     assert check(answer) == f"Exercise {number}: {says}."
+
+
+def test_a_model_with_a_mistake_is_drawn_from_its_seed(chapter):
+    book = chapter("decoder")
+    (model, _), (again, _), (other, _) = (
+        book["mistaken_model"]("no mistake", seed) for seed in (5, 5, 6)
+    )
+    numbers, same, unlike = (
+        np.concatenate([p.detach().numpy().ravel() for p in m.parameters()])
+        for m in (model, again, other)
+    )
+    assert np.array_equal(numbers, same)
+    assert not np.array_equal(numbers, unlike)

@@ -605,6 +605,12 @@ def test_a_sentence_that_hears_the_others_is_not_alone(book):
     assert not book["run_checks"](shared, ids, table)["alone"]
 
 
+def test_a_mask_that_keras_lost_leaves_the_weights_as_without_one(book):
+    ids, table = book["token_ids"], book["table"]
+    lost = book["lost_with_plus"](ids, table)
+    np.testing.assert_allclose(lost, book["weigh"](ids, table), atol=1e-6)
+
+
 def test_edited_masks_lose_what_came_before(book):
     import torch
 

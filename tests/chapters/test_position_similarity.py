@@ -327,6 +327,8 @@ WRONG = {
                 lambda w, n: float(np.cos(w * np.arange(n)).mean()),
                 lambda w, n: sum([math.cos(w * k) for k in range(n)]) / n,
                 lambda w, n: sum(map(math.cos, map(w.__mul__, range(n)))) / n,
+                # Quick, but with all n numbers in memory.
+                lambda w, n: without_zero(w or 1e-9, np.empty(n).size),
             )
         ),
         (
