@@ -103,13 +103,19 @@ def heading_pages(path, names):
     ]
 
 
-def open_book(browser):
-    """Return a page of the browser that holds the whole book."""
+def open_book(browser, names=None):
+    """Return a page of the browser that holds the whole book.
+
+    names: of the pages that are wanted, as book/masks; all unless told.
+    """
     # The pages' own policy would forbid the style sheet that is added here.
     context = browser.new_context(java_script_enabled=False, bypass_csp=True)
     page = context.new_page()
     page.goto((HTML / "book" / "index.html").as_uri())
     addresses = page.evaluate(LIST_PAGES)
+    if names:
+        wanted = {(HTML / f"{name}.html").as_uri() for name in names}
+        addresses = [a for a in addresses if a in wanted]
     sources = [[address, read(address)] for address in addresses]
     page.evaluate(JOIN_PAGES, [sources, STYLE])
     # What waits in the page itself would wait for ever, without scripts.
