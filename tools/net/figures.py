@@ -3,8 +3,8 @@
 Another release of matplotlib, or another font, gives other pixels to the
 same figure. So each PNG carries its texts, and a drawing of all the rest in
 which no text takes any room; `compare.py` compares these. `matplotlibrc`,
-beside this file, which the kernels that record or compare are told to read,
-calls `install` for every figure.
+beside this file, which what records or compares is told to read, calls
+`install` for every figure.
 """
 
 import base64

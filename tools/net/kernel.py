@@ -1,4 +1,4 @@
-"""What a kernel that records or compares needs, and what is said of it."""
+"""What a process that records or compares needs, and what is said of it."""
 
 from pathlib import Path
 

@@ -61,7 +61,7 @@ def end(self):
     """Keep a notebook's run for the tests that need what it leaves."""
     cells = self.run.notebook.cells
     rest = [cell.cell_type for cell in cells[self.run.place :]]
-    if not self.run.failed and "code" not in rest:
+    if not (self.run.failed or self.timed_out or "code" in rest):
         self.run.run_to(len(cells))
         self.run.finish()
         RUNS[self.path] = self.run
