@@ -3,9 +3,9 @@
 `make bench ROUNDS=3`. The floor is one kernel per notebook that imports the
 frameworks and does nothing else; TIMES_FLOOR says how many times its CPU time
 the comparison may take, which runs the chapters in as many processes as there
-are cores. SECONDS says how long, on two cores, whoever changes
-something may have to wait. More than that exits with 1. With several rounds
-the medians count. At the end the pages are judged: see lighthouse.py.
+are cores. SECONDS says how long, on two cores, whoever changes something may
+have to wait. More than that exits with 1. With several rounds the medians
+count. At the end the pages are judged: see lighthouse.py.
 """
 
 import os

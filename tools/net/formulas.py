@@ -254,7 +254,8 @@ def computed(equation, function, values):
     found = {}
     try:
         for text, side in equation.sides.items():
-            with suppress(tex.Unread):
+            # A draw may lie where a logarithm has no value.
+            with suppress(tex.Unread), np.errstate(all="ignore"):
                 found[side] = [np.squeeze(eval(text, values))]
         if function and found:
             (first, *_), name = found.values(), f"`{function.__name__}`"
