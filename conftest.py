@@ -35,9 +35,9 @@ def pytest_itemcollected(item):
     """
     group = item.get_closest_marker("xdist_group")
     if group is None:
-        in_book = item.path.parent == BOOK
-        group = "frameworks" if in_book else str(item.path)
-        item.add_marker(group := pytest.mark.xdist_group(group))
+        name = "frameworks" if item.path.parent == BOOK else str(item.path)
+        group = pytest.mark.xdist_group(name)
+        item.add_marker(group)
     if group.args == ("frameworks",) and chapter_of(item, LATE):
         item.add_marker(pytest.mark.xdist_group("late"))
 

@@ -60,16 +60,17 @@ def test_every_page_is_joined_and_every_link_in_it_leads_somewhere(whole_book):
     assert [t.removesuffix("#") for t in titles] == list(
         map(title, contents())
     )
-    links, dead = whole_book.locator("main a[href^='#']").evaluate_all(
+    links, dead = whole_book.locator("main [href]").evaluate_all(
         """all => {
-            const ids = all.map(link => link.getAttribute("href").slice(1));
-            return [ids, ids.filter(id => !document.getElementById(id))];
+            const to = all.map(link => link.getAttribute("href"));
+            return [to, to.filter(place => !place.startsWith("https://") && !(
+                place[0] === "#" &&
+                document.getElementById(place.slice(1))))];
         }"""
     )
     assert dead == []
-    assert (
-        sum(re.match(r"page-\d+-.", link) is not None for link in links) > 500
-    )
+    to_sections = [link for link in links if re.match(r"#page-\d+-.", link)]
+    assert len(to_sections) > 500
 
 
 def test_pdf_lists_every_page_and_its_number(printed):
@@ -81,10 +82,8 @@ def test_pdf_lists_every_page_and_its_number(printed):
         assert f"{''.join(name.split())}{start + 1}" in listed
 
 
-def test_pdf_shows_the_code_of_both_frameworks(printed):
-    book, starts = printed
-    chapter = chapters()[0]
-    start = starts[title(chapter)]
+def code_of_both(chapter):
+    """Return the frameworks' names and a line of code of each, unspaced."""
     code = Notebook.read(ROOT / f"{chapter}.ipynb").code
     twins = [
         next(cell for cell in code if framework in tags(cell)).source.split(
@@ -93,12 +92,27 @@ def test_pdf_shows_the_code_of_both_frameworks(printed):
         for framework in ("pytorch", "tensorflow")
     ]
     # The longest line of each of the first twins that the other has not.
-    wanted = {"PyTorch", "TensorFlow"}
-    for one, other in (twins, twins[::-1]):
-        line = max((line for line in one if line not in other), key=len)
-        wanted.add("".join(line.split()))
-    text = squeezed(book.pages[start : starts[title(PRINTED[-1])]])
-    assert [words for words in wanted if words not in text] == []
+    lines = [
+        max((line for line in one if line not in other), key=len)
+        for one, other in (twins, twins[::-1])
+    ]
+    return ["PyTorch", "TensorFlow", *("".join(x.split()) for x in lines)]
+
+
+@pytest.mark.parametrize("chapter", chapters())
+def test_both_frameworks_are_ready_to_be_printed(whole_book, chapter):
+    whole_book.emulate_media(media="print")
+    place = contents().index(chapter)
+    text = whole_book.locator(f"#page-{place}").inner_text()
+    text = "".join(text.split())
+    assert [part for part in code_of_both(chapter) if part not in text] == []
+
+
+def test_pdf_shows_the_code_of_both_frameworks(printed):
+    book, starts = printed
+    chapter, after = PRINTED[1:]
+    text = squeezed(book.pages[starts[title(chapter)] : starts[title(after)]])
+    assert [part for part in code_of_both(chapter) if part not in text] == []
 
 
 def test_no_picture_in_the_pdf_is_stretched(whole_book):

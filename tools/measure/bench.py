@@ -91,7 +91,7 @@ def floor(notebooks):
 
 
 def start_and_import(_):
-    """Do what no comparison of a notebook can do without."""
+    """Do what a kernel of a notebook cannot do without."""
     manager, client = start_new_kernel(stderr=subprocess.DEVNULL)
     reply = client.execute_interactive(
         IMPORTS, silent=True, output_hook=lambda message: None

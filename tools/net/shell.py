@@ -65,14 +65,12 @@ class Shell(InteractiveShell):
 
 
 def start():
-    """Return the shell, with matplotlib as a new kernel would have it."""
+    """Make the shell, with matplotlib as a new kernel would have it."""
     import matplotlib  # here, as most processes draw nothing
 
     matplotlib.rc_file_defaults()
     no_history = Config(HistoryManager={"enabled": False})
-    shell = Shell.instance(config=no_history)
-    shell.enable_matplotlib("inline")
-    return shell
+    Shell.instance(config=no_history).enable_matplotlib("inline")
 
 
 @contextmanager

@@ -338,6 +338,17 @@ def put(notebook, text):
     notebook.markdown[1].source += f"\n\n{text}"
 
 
+def fault_of_text(name, text, *expected):
+    """Register a text that is a fault in the second text cell."""
+    FAULTS.append(
+        pytest.param(
+            lambda notebook: put(notebook, text),
+            ("cell 2", *expected),
+            id=name,
+        )
+    )
+
+
 for name, text in {
     "colon_fence": ":::{note}\nRead.\n:::",
     "directive": "```{note}\nRead.\n```",
@@ -350,13 +361,7 @@ for name, text in {
     "align_outside_maths": "\\begin{align}x\\end{align}",
     "myst_comment": "% hidden",
 }.items():
-    FAULTS.append(
-        pytest.param(
-            lambda notebook, text=text: put(notebook, text),
-            ("cell 2", "show raw"),
-            id=f"shows_raw_{name}",
-        )
-    )
+    fault_of_text(f"shows_raw_{name}", text, "show raw")
 
 
 @fault("cell 2", "attention.ipynb", "does not exist")
@@ -422,13 +427,7 @@ for name, (text, expected) in {
         "is the title of https://arxiv.org/abs/2108.12409. Correct it",
     ),
 }.items():
-    FAULTS.append(
-        pytest.param(
-            lambda notebook, text=text: put(notebook, text),
-            ("cell 2", expected),
-            id=f"{name}_that_is_not_listed",
-        )
-    )
+    fault_of_text(f"{name}_that_is_not_listed", text, expected)
 
 
 @fault("cell 2", "[asked]", "shares no word", "let the note in", "about")
@@ -458,13 +457,8 @@ for name, text in {
     "alone": "Vectors of $16$ numbers.",
     "of_a_letter": "The width $d_{model} = 16$ is small.",
 }.items():
-    FAULTS.append(
-        pytest.param(
-            lambda notebook, text=text: put(notebook, text),
-            ("cell 2", "number 16", "<!--= expression -->"),
-            id=f"number_in_mathematics_{name}_that_nothing_computes",
-        )
-    )
+    name = f"number_in_mathematics_{name}_that_nothing_computes"
+    fault_of_text(name, text, "number 16", "<!--= expression -->")
 
 
 @fault("cell 2", "has `1e-9`, which no code", "Correct it, or compute it")
@@ -524,17 +518,8 @@ for noun in (
     *("heads", "keys", "layers", "measures", "panels", "queries", "rows"),
     *("samples", "words"),
 ):
-    FAULTS.append(
-        pytest.param(
-            lambda notebook, noun=noun: put(notebook, f"Five small {noun}."),
-            (
-                "cell 2",
-                f"'Five small {noun}'",
-                "or compute it: Five<!--= len(",
-            ),
-            id=f"{noun}_that_nothing_counts",
-        )
-    )
+    text, claim = f"Five small {noun}", "or compute it: Five<!--= len("
+    fault_of_text(f"{noun}_that_nothing_counts", f"{text}.", text, claim)
 
 
 @fault("cell 2", "announces Three", "2 follow", "Correct the number")

@@ -21,7 +21,6 @@ from tools.net import run as engine
 from tools.net.rules import RULES
 from tools.net.rules.book import bodies, first_bodies, other_bodies
 from tools.net.rules.stored import file_is_as_written
-from tools.net.run import Run
 from tools.net.shapes import ShapeError
 from tools.net.strict_nbval import compare_outputs
 from tools.notebooks import Notebook, NotebookError
@@ -45,7 +44,7 @@ def judge(chapter, mutant, run=None):
     """
     mutated, place = altered(chapter.notebook, mutant)
     first = place if run else 0
-    run = run or Run(mutated)
+    run = run or engine.Run(mutated)
     run.notebook = mutated
     try:
         for place in range(first, len(mutated.cells)):
