@@ -16,9 +16,8 @@ MARK = "Side road: "
 CASES = "Wrong on purpose"
 SETUP = "Setup"
 MANY = 3  # folded cells in a row, which would be as many bars
-# Hidden where no script can answer it. A script that put it in would make the
-# browser style the whole page anew.
-SWITCH = """<div class="reading" role="group" hidden
+# A script that put it in, or showed it, would make the text below jump.
+SWITCH = """<div class="reading" role="group"
   aria-label="How much to read">
 <button type="button" value="first">First reading</button>
 <button type="button" value="everything">Everything</button>

@@ -32,7 +32,6 @@ if (group) {
       localStorage.setItem(remembered, button.value);
       choose(button.value === "everything");
     });
-  group.hidden = false;
   choose(localStorage.getItem(remembered) === "everything");
   follow();
   addEventListener("hashchange", follow);

@@ -102,6 +102,17 @@ def test_contents_mark_where_the_reader_is(visit):
             assert marked.count() == 1
 
 
+def test_scripts_that_come_late_move_nothing(visit):
+    page = visit(CHAPTER, width=390)
+    tops = """[...document.querySelectorAll("article :is(h1, h2, h3, p)")]
+        .map(part => [part.textContent, part.getBoundingClientRect().top])"""
+    at_last = page.evaluate(tops)
+    page.route("**/*.js*", lambda route: route.fulfill(body=""))
+    at_first = visit(CHAPTER, width=390).evaluate(tops)
+    page.unroute_all()
+    assert at_first == at_last
+
+
 def test_the_page_keeps_its_height(visit):
     page = visit(CHAPTER)
     height = "document.documentElement.scrollHeight"
