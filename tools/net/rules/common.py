@@ -73,7 +73,7 @@ def parsed(source):
     return ast.parse(source)
 
 
-@lru_cache(maxsize=4000)
+@lru_cache(maxsize=20_000)
 def walk(tree):
     """Return a tree's nodes, for a tree that nobody changes."""
     return tuple(ast.walk(tree))
