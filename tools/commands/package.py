@@ -24,7 +24,8 @@ PARTS = {
 }
 DOCSTRING = '''"""{}: its {} part, for what comes after it.
 
-Built and explained in book/{}.ipynb, from which `make package` writes this.
+Built and explained in book/{}.ipynb.
+Written by `make package`: change it in the chapter.
 """
 '''
 FRAMEWORKS = {
