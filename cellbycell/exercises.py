@@ -55,10 +55,10 @@ class Answer:
 
     def __call__(self, shape, *given, fault=None):
         """Return the array of this shape that the function gives."""
-        return numbers(self.give(*given, fault=fault), shape, fault)
+        return to_numbers(self.give(*given, fault=fault), shape, fault)
 
 
-def numbers(found, shape, fault=None):
+def to_numbers(found, shape, fault=None):
     """Return what was found as floats of this shape, or raise Wrong."""
     kind = type(found).__name__
     try:
@@ -117,7 +117,7 @@ def ask_answer(answer, given):
     return f"your function returns no array of numbers: {type(found).__name__}"
 
 
-def same(found, wanted):
+def agree(found, wanted):
     """Tell whether two arrays agree up to rounding; NaN agrees with NaN."""
     shape = np.shape(wanted)
     return found.shape == shape and np.allclose(
@@ -127,11 +127,11 @@ def same(found, wanted):
 
 def explain(found, right, mistakes, otherwise):
     """Return what is wrong with an array, or None; see judge."""
-    if same(found, right):
+    if agree(found, right):
         alike = (found.dtype == bool) == (right.dtype == bool)
         return None if alike else f"it is {found.dtype}, not {right.dtype}"
     for verdict, wrong in mistakes.items():
-        if wrong(found) if callable(wrong) else same(found, wrong):
+        if wrong(found) if callable(wrong) else agree(found, wrong):
             return verdict
     if found.shape != right.shape:
         return f"the shape is {found.shape}, not {right.shape}"
