@@ -81,17 +81,21 @@ def anchors(text):
 def links_with_the_name_of_a_heading_lead_to_it(notebook):
     for cell in notebook.markdown:
         for text, target in links(cell.source):
-            if target.startswith("#"):
-                target = notebook.path.name + target
-            there = places().get(text) if ":" not in target else None
+            file, _, heading = target.partition("#")
+            there = places().get(text, ()) if ":" not in target else ()
             # A chapter's name may lead to any of its sections.
-            if there and not {target, target.partition("#")[0]} & there:
+            if there and file not in there and not named(heading, text):
                 yield (
                     f"{notebook.name(cell)}: the link [{text}] leads to "
                     f"{target}, but this is the heading of "
                     f"{' or '.join(sorted(there))}. Lead it there, or let it "
                     "say what is at its address."
                 )
+
+
+def named(heading, text):
+    """Tell whether an anchor is that of a heading with this text."""
+    return heading in (anchor(text), anchor(SIDE_ROAD + text))
 
 
 @cache

@@ -26,7 +26,7 @@ def edits_a_mask(node):
     mask[0] = ..., mask &= ..., mask.fill_(...), mask.assign(...).
     """
     match node:
-        case ast.Subscript(target, ctx=ast.Store()):
+        case ast.Assign([ast.Subscript(target), *_]):
             return is_mask(target)
         case ast.AugAssign(target):
             return is_mask(target)
