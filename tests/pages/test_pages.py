@@ -12,7 +12,7 @@ import pytest
 from tools.net.markdown import anchor, links, sections
 from tools.net.rules import pages
 from tools.net.rules.common import CASES
-from tools.net.rules.links import BIBLIOGRAPHY, dated, misdated
+from tools.net.rules.links import BIBLIOGRAPHY
 from tools.net.rules.reading import MAX_MINUTES
 from tools.notebooks import Notebook, paths
 from tools.settings import BOOK, ROOT, chapters, contents
@@ -68,10 +68,6 @@ def test_the_bibliography_has_each_source_once_and_no_other():
             *(f"remove {source}: no page links to it" for source in idle),
         ]
     )
-
-
-def test_the_years_of_the_bibliography_are_those_of_the_addresses():
-    fail_with(misdated(dated()))
 
 
 def test_every_mistake_is_reached_from_a_symptom():

@@ -13,9 +13,9 @@ YEAR = r"\b(?:19|20)\d\d\b"
 NAME = r"[^\W\d_a-z][\w-]+"
 # A citation in words, by the first author's name.
 CITED = re.compile(rf"({NAME})(?: et al\.?| and {NAME})?,? \(?({YEAR})")
-# First author, year, address and venue of an entry of the bibliography.
+# First author, year and address of an entry of the bibliography.
 ENTRY = re.compile(
-    rf"(?m)^- (?:({NAME}), .*)?\((\d{{4}})\)\. \[.+?\]\((\S+)\)\. ?(.*)"
+    rf"(?m)^- (?:({NAME}), .*)?\((\d{{4}})\)\. \[.+?\]\((\S+)\)"
 )
 CORRECT = "Correct it, or the entry in book/bibliography.md."
 
@@ -24,6 +24,7 @@ CORRECT = "Correct it, or the entry in book/bibliography.md."
 def links_resolve(notebook):
     listed = {target for _, target in links(words_of(BIBLIOGRAPHY))}
     listed.add(colab_link(notebook.path))
+    own = "\n\n".join(cell.source for cell in notebook.markdown)
     for cell in notebook.markdown:
         for text, target in links(cell.source):
             if re.match(r"https?://", target):
@@ -41,7 +42,9 @@ def links_resolve(notebook):
                     f"{notebook.name(cell)}: the link [{text}] leads to "
                     f"{file}, which does not exist beside the notebook."
                 )
-            elif heading and heading not in anchors(words(path, notebook)):
+                continue
+            text_there = own if path == notebook.path else words_of(path)
+            if heading and heading not in anchors(text_there):
                 yield (
                     f"{notebook.name(cell)}: the link [{text}] leads to "
                     f"#{heading}, which is no heading of {path.name}."
@@ -64,13 +67,6 @@ def words_of(path):
     )
 
 
-def words(path, notebook):
-    """Return the Markdown of a page, or of the notebook that has its path."""
-    if path == notebook.path:
-        return "\n\n".join(cell.source for cell in notebook.markdown)
-    return words_of(path)
-
-
 @lru_cache(maxsize=20)
 def anchors(text):
     """Return the anchors that the headings of a page give."""
@@ -84,18 +80,14 @@ def links_with_the_name_of_a_heading_lead_to_it(notebook):
             file, _, heading = target.partition("#")
             there = places().get(text, ()) if ":" not in target else ()
             # A chapter's name may lead to any of its sections.
-            if there and file not in there and not named(heading, text):
+            right = anchor(text), anchor(SIDE_ROAD + text)
+            if there and file not in there and heading not in right:
                 yield (
                     f"{notebook.name(cell)}: the link [{text}] leads to "
                     f"{target}, but this is the heading of "
                     f"{' or '.join(sorted(there))}. Lead it there, or let it "
                     "say what is at its address."
                 )
-
-
-def named(heading, text):
-    """Tell whether an anchor is that of a heading with this text."""
-    return heading in (anchor(text), anchor(SIDE_ROAD + text))
 
 
 @cache
@@ -130,13 +122,13 @@ def dated():
 def years_are_those_of_the_bibliography(notebook):
     for cell in notebook.cells:
         for name, year in CITED.findall(cell.source):
-            years = {y for author, y, *_ in dated() if author == name}
+            years = {y for author, y, _ in dated() if author == name}
             if years and year not in years:
                 yield (
                     f"{notebook.name(cell)}: cites {name} {year}; listed is "
                     f"{', '.join(sorted(years))}. {CORRECT}"
                 )
-    sources = {address: year for _, year, address, _ in dated()}
+    sources = {address: year for _, year, address in dated()}
     for cell in notebook.markdown:
         for text, target in links(cell.source):
             for year in re.findall(YEAR, text):
@@ -145,22 +137,3 @@ def years_are_those_of_the_bibliography(notebook):
                         f"{notebook.name(cell)}: the link [{text}] leads to "
                         f"{target} of {sources[target]}. {CORRECT}"
                     )
-
-
-def misdated(entries):
-    """Yield a message for each source whose year its address belies.
-
-    entries: what ENTRY finds. arXiv's numbers begin with the year; a venue
-    may follow in the next.
-    """
-    for _, year, address, venue in entries:
-        arxiv = re.search(r"arxiv\.org/abs/(\d\d)\d\d\.", address)
-        path = re.search(r"/(20\d\d)/", address)
-        if arxiv or path:
-            first = int(f"20{arxiv[1]}" if arxiv else path[1])
-            if not first <= int(year) <= first + bool(arxiv and venue):
-                yield (
-                    f"book/bibliography.md: {address} is listed as of {year}, "
-                    f"and its address is of {first}. Correct the year: it is "
-                    "that of the address, or the next if there is a venue."
-                )

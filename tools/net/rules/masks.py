@@ -1,6 +1,7 @@
 """Masks: joined with & and never edited in place."""
 
 import ast
+import re
 
 from tools.net.markdown import sections
 from tools.net.rules.common import CASES, rule, trees, walk
@@ -37,9 +38,6 @@ def edits_a_mask(node):
 
 
 def is_mask(node):
-    """Tell whether code is a mask or a part of one, by its name."""
-    while isinstance(node, (ast.Subscript, ast.Attribute)):
-        if isinstance(node, ast.Attribute) and "mask" in node.attr.split("_"):
-            return True
-        node = node.value
-    return isinstance(node, ast.Name) and "mask" in node.id.split("_")
+    """Tell by its name whether code is a mask or a part of one."""
+    name = ast.unparse(node).partition("[")[0]
+    return "mask" in re.split(r"[._]", name)

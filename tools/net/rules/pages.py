@@ -29,22 +29,18 @@ def checks_elsewhere(symptoms, notebooks):
     followed by `Check:` and code that stands in one of the sections linked,
     as code or as words. In a section that says *Check* it stands behind that.
     """
-    found = {
-        f"{notebook.path.name}#{place}": re.sub(
-            r"(?s)^.*?\*Check\*", "", section(notebook, place)
-        )
-        for notebook in notebooks
-        for place in {
-            anchor(t) for ts, *_ in sections(notebook.cells) for t in ts
-        }
-    }
+    files = {notebook.path.name: notebook for notebook in notebooks}
     _, _, text = symptoms.partition("\n## ")
     for entry in re.findall(r"(?m)^- .*(?:\n  .*)*", text):
         says, _, check = entry.partition("\n  Check: ")
         if not check:
             yield f"book/symptoms.md: say by 'Check: ...' what finds {says!r}."
         targets = [target for _, target in LINK.findall(entry)]
-        there = "\n".join(found.get(target, "") for target in targets)
+        there = "\n".join(
+            re.sub(r"(?s)^.*?\*Check\*", "", section(files[file], place))
+            for file, _, place in (target.partition("#") for target in targets)
+            if file in files
+        )
         for name in re.findall(r"`([^`]+)`", check):
             words = re.escape(name).replace("_", "[_ ]")
             if not re.search(rf"(?<!\w){words}(?!\w)", there):

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections import defaultdict
+from itertools import pairwise
 
 from tools.net.markdown import outside_maths, paragraphs, sections
 from tools.net.rules.common import CASES, SIDE_ROAD, folded, rule, trees, walk
@@ -10,7 +11,7 @@ from tools.notebooks import tags
 
 MAX_MINUTES = 50
 WORDS_A_MINUTE, LINES_A_MINUTE = 120, 9
-# What a paragraph that ends in a colon may announce, beside a cell of code.
+# What a paragraph that ends in a colon may announce.
 ANNOUNCED = re.compile(r"[-*] |\d+\. |\||\$\$|>|`{3}|!\[")
 
 
@@ -34,20 +35,18 @@ def minutes(notebook):
     """
     words = lines = 0
     for titles, cell, text in sections(notebook.cells):
-        if cell.cell_type == "code":
-            if part(titles) == "main" and not (
-                folded(cell) or "tensorflow" in tags(cell)
-            ):
-                lines += sum(bool(line.strip()) for line in text.split("\n"))
-            continue
-        if part(titles) == "side":
-            if part(titles[:-1]) == "side" or not text.startswith("#"):
-                continue
-            # A side road's heading and its first paragraph are in sight.
+        is_code = cell.cell_type == "code"
+        if part(titles) == "side" and text.startswith("#") and not is_code:
+            # The heading of a side road and its first paragraph are in sight.
+            titles = titles[:-1]
             text = "\n\n".join(text.split("\n\n")[:2])
-        if part(titles) != "exercises":
+        if part(titles) != "main":
+            continue
+        if not is_code:
             text = re.sub(r"(?s)<details>.*?</details>", "", text)
             words += len(outside_maths(text).lstrip("#").split())
+        elif not folded(cell) and "tensorflow" not in tags(cell):
+            lines += sum(bool(line.strip()) for line in text.split("\n"))
     return words / WORDS_A_MINUTE + lines / LINES_A_MINUTE
 
 
@@ -93,19 +92,16 @@ def names_made(tree):
 
 @rule
 def colons_are_followed_by_what_they_announce(notebook):
-    pieces = [
-        (cell, text)
-        for cell in notebook.cells
-        for text in (
-            paragraphs(cell.source) if cell.cell_type == "markdown" else [""]
-        )
-    ]
-    followers = [text for _, text in pieces[1:]] + ["nothing"]
-    for (cell, text), after in zip(pieces, followers, strict=True):
-        if re.search(r":[*_]*$", text) and not text.startswith("#"):
-            if after and not ANNOUNCED.match(after):
-                yield (
-                    f"{notebook.name(cell)}: {text[-40:]!r} announces "
-                    f"something, and {after[:40]!r} follows. End with a full "
-                    "stop, or put below it what it announces."
-                )
+    pieces = []
+    for cell in notebook.cells:
+        is_code = cell.cell_type == "code"
+        texts = ["```"] if is_code else paragraphs(cell.source)
+        pieces += [(cell, text) for text in texts]
+    for (cell, text), (_, after) in pairwise([*pieces, (None, "nothing")]):
+        colon = re.search(r":[*_]*$", text) and not text.startswith("#")
+        if colon and not ANNOUNCED.match(after):
+            yield (
+                f"{notebook.name(cell)}: {text[-40:]!r} announces something, "
+                f"and {after[:40]!r} follows. End with a full stop, or put "
+                "below it what it announces."
+            )
