@@ -8,9 +8,9 @@ from tools.settings import chapters
 
 def named_body(node):
     """Return the name that a function, class or constant text defines."""
-    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-        return node.name
     match node:
+        case ast.FunctionDef(name) | ast.ClassDef(name):
+            return name
         case ast.Assign([ast.Name(name)], ast.Constant(str())):
             return name if name.isupper() else None
     return None
@@ -25,10 +25,7 @@ def bodies(notebook):
 
 
 def first_bodies(notebooks):
-    """Map each name to (its body as text, the cell's name), where it is first.
-
-    As text, for the comments belong to it.
-    """
+    """Map each name to (its first body with its comments, the cell's name)."""
     first = {}
     for notebook in notebooks:
         for name, cell, lines in bodies(notebook):
@@ -38,10 +35,7 @@ def first_bodies(notebooks):
 
 
 def other_bodies(notebook, first):
-    """Yield a message for each body that is not the first of its name.
-
-    first: the first ones, from `first_bodies`.
-    """
+    """Yield a message for each body that differs from `first_bodies`."""
     for name, cell, lines in bodies(notebook):
         body = "\n".join(cell.source.split("\n")[lines])
         if name in first and body != first[name][0]:

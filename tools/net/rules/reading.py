@@ -20,9 +20,8 @@ def part(titles):
 
     A single case of "Wrong on purpose" is off the main road, too.
     """
-    if any(title.startswith(SIDE_ROAD) for title in titles):
-        return "side"
-    if CASES in titles[:-1]:
+    aside = any(title.startswith(SIDE_ROAD) for title in titles)
+    if aside or CASES in titles[:-1]:
         return "side"
     return "exercises" if "Exercises" in titles else "main"
 
@@ -87,7 +86,7 @@ def names_made(tree):
         if not is_read and not isinstance(node, ast.keyword):
             kinds = "id", "name", "asname", "arg"
             made |= {getattr(node, kind, None) for kind in kinds}
-    return made
+    return made - {None}
 
 
 @rule
