@@ -612,4 +612,4 @@ def test_altered_shape_comment(chapter_run, name):
     # Fewer are better; more would be a hole.
     swapped = [what for how, *what in accepted if how == "swapped"]
     assert len(accepted) < 0.25 * tried.total()
-    assert len(swapped) < 0.07 * tried["swapped"], swapped
+    assert len(swapped) < 0.14 * tried["swapped"], swapped

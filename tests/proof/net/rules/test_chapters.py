@@ -1,5 +1,7 @@
-"""The rules of chapters: each has a fault, put into a small chapter, that it
-rejects with a message that names the place and says what to do."""
+"""The rules of chapters: a small chapter with one fault is rejected.
+
+The message names the place and says what to do. Ordinary sentences pass.
+"""
 
 import json
 
