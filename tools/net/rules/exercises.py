@@ -45,9 +45,8 @@ def folded_cells_fold_everywhere(notebook):
         ]
         if any(marks) and not all(marks):
             yield (
-                f"{notebook.name(cell)}: "
-                "folds in some places only. A folded cell begins with "
-                "# @title and its name, has the tag hide-input, and the "
-                'metadata "cellView": "form" and "jupyter": '
-                '{"source_hidden": true}.'
+                f"{notebook.name(cell)}: folds in some places only. A folded "
+                "cell begins with # @title and its name, has the tag "
+                'hide-input, and the metadata "cellView": "form" and '
+                '"jupyter": {"source_hidden": true}.'
             )

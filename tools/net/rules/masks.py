@@ -23,7 +23,7 @@ def masks_are_not_edited_in_place(notebook):
 def edits_a_mask(node):
     """Tell whether a statement or call changes a mask that exists.
 
-    It assigns to a part, or calls what PyTorch and TensorFlow name so:
+    It assigns to a part, combines in place, or calls a method that does:
     mask[0] = ..., mask &= ..., mask.fill_(...), mask.assign(...).
     """
     match node:
@@ -40,4 +40,5 @@ def edits_a_mask(node):
 def is_mask(node):
     """Tell by its name whether code is a mask or a part of one."""
     name = ast.unparse(node).partition("[")[0]
-    return "mask" in re.split(r"[._]", name)
+    # What a call returns, as in mask.float(), is a new array.
+    return "(" not in name and "mask" in re.split(r"[._]", name)
