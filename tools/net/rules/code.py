@@ -89,8 +89,7 @@ def draws_are_seeded(cell, tree):
 @code_rule
 def functions_have_docstrings(cell, tree):
     shaped = {name for name, said in on_the_page().items() if "(" in said[0]}
-    # Twins that are in sight are what a reader copies.
-    twin = tags(cell) and not folded(cell)
+    twin = tags(cell) and not folded(cell)  # which a reader copies
     for name, node in definitions(tree).items():
         words = ast.get_docstring(node)
         arguments = node.args.args if hasattr(node, "args") else ()
@@ -114,8 +113,6 @@ def functions_read_no_globals(notebook):
             if isinstance(node, ast.alias):
                 known.add((node.asname or node.name).split(".")[0])
     for cell, _ in trees(notebook):
-        if "def " not in cell.source:
-            continue  # symtable is slow
         table = symtable.symtable(cell.source, "cell", "exec")
         for scope in scopes(table):
             names = {n for n in scope.get_globals() if not n.isupper()}

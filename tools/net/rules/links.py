@@ -57,8 +57,7 @@ def words_of(path):
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".ipynb":
         return text
-    # Whoever asks has read the notebooks; to hold them to the format of
-    # notebooks once more takes long.
+    # Not by Notebook.read: to check the format once more takes long.
     cells = json.loads(text)["cells"]
     return "\n\n".join(
         "".join(cell["source"])

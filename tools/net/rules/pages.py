@@ -46,9 +46,8 @@ def checks_elsewhere(symptoms, notebooks):
             if not re.search(rf"(?<!\w){words}(?!\w)", there):
                 yield (
                     f"book/symptoms.md has the check `{name}` for "
-                    f"{says[:50]!r}, and {' and '.join(targets)}, where it "
-                    "should stand, behind *Check*, has not. One of the two is "
-                    "wrong: look which check finds this mistake."
+                    f"{says[:50]!r}, and {' and '.join(targets)} has it not, "
+                    "or not behind *Check*. One of the two is wrong."
                 )
 
 

@@ -62,10 +62,7 @@ def outputs_can_be_compared(notebook):
             elif seen.count("\n") >= MAX_OUTPUT_LINES:
                 fault = f"prints over {MAX_OUTPUT_LINES} lines; show less"
             elif long := [n for n in DECIMAL.findall(text) if digits(n) > 7]:
-                fault = (
-                    f"prints {long[0]}, of which the comparison does not see "
-                    "the last digit; round to 7 digits or fewer"
-                )
+                fault = f"prints {long[0]}; round to 7 digits or fewer"
             elif re.search(r"(?<![\w.])-0\.0*(?!\d)", text):
                 fault = "prints -0.; add 0.0 after rounding"
             if fault:
@@ -83,8 +80,7 @@ def nothing_comes_from_elsewhere(notebook):
         for hit in re.findall(pattern, "\n".join(texts)):
             yield (
                 f"{notebook.name(cell)}: {hit!r} reaches for another host. "
-                "Put what is needed into the notebook; in a text, a link is "
-                "fine."
+                "Put what is needed into the notebook, or write a link."
             )
 
 

@@ -33,8 +33,8 @@ def twins_stand_together(notebook):
 @rule
 def frameworks_are_proved_equal(notebook):
     compared = re.compile(r"(?s)\bassert\b.*(_tf|TF)\b")
-    found = [cell for cell in notebook.code if compared.search(cell.source)]
-    if not any(not tags(cell) for cell in found):
+    untagged = [cell.source for cell in notebook.code if not tags(cell)]
+    if not any(map(compared.search, untagged)):
         yield (
             f"{notebook.path.name}: no untagged cell asserts that PyTorch and "
             "TensorFlow give the same numbers."

@@ -41,7 +41,7 @@ def test_check_in_the_section_that_a_symptom_links_passes(notebook, check):
 def test_check_that_stands_in_another_section_is_rejected(notebook, check):
     (message,) = checks_elsewhere(SYMPTOMS.format(check), [notebook])
     assert f"symptoms.md has the check `{check}` for '- [A query" in message
-    assert "and small.ipynb#against-the-libraries, where it" in message
+    assert "and small.ipynb#against-the-libraries has it not" in message
     assert "One of the two is wrong" in message
 
 
