@@ -2,14 +2,16 @@
 
 import os
 import re
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 from tools.net import kernel, strict_nbval
+from tools.net.rules.reading import minutes
 from tools.net.run import run
-from tools.notebooks import Notebook, label, paths
+from tools.notebooks import Notebook, NotebookError, label, paths
 from tools.settings import BOOK, ROOT, chapters
 
 # The chapters on a whole model, which take as long as the six before them.
@@ -87,6 +89,15 @@ def pytest_handlecrashitem(crashitem, report):
     if found := re.match(r"(.+)::Cell (\d+)", crashitem):
         where = f"{label(ROOT / found[1])} [{int(found[2]) + 1}]"
         report.longrepr = f"{where}: {kernel.DIED}"
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Say how long the main road of the chapter takes that was asked for."""
+    if wanted := config.getoption("only"):
+        with suppress(NotebookError):
+            time = minutes(Notebook.read(BOOK / Path(wanted).name))
+            said = f"{wanted}: a first reading takes {time:.1f} minutes."
+            terminalreporter.write_line(said)
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ import inspect
 import re
 from contextlib import suppress
 
-from tools.net.rules.common import outside_fences
+from tools.net.markdown import outside_fences
 
 ORDER = re.compile(
     r"(?:(PyTorch|Keras)'s? (?:order |attention layers )?is"
