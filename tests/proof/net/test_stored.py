@@ -25,6 +25,7 @@ from nbval.plugin import IPyNbCell, IPyNbFile
 from PIL import Image, ImageDraw
 
 from tools.net import claims, shapes
+from tools.net.claims import NUMBERS
 from tools.net.rules import book, code, figures, stored
 from tools.net.rules.common import LINK
 from tools.net.rules.text import (
@@ -35,7 +36,6 @@ from tools.net.rules.text import (
     words_of,
 )
 from tools.net.run import untrue
-from tools.net.words import NUMBERS
 from tools.notebooks import Notebook, alt_text, label, paths, remedy, tags
 from tools.settings import BOOK
 

@@ -4,14 +4,11 @@ import ast
 import re
 
 from tools.net import claims
-from tools.net.rules.common import outside_maths, rule, trees, walk
-from tools.net.words import COLOURS, HUES
+from tools.net.rules.common import rule, trees, walk
 from tools.notebooks import alt_text, remedy
 
 MAX_FIGURES = 5
 MIN_ALT = 20
-COLOUR = re.compile(rf"(?i)\b({'|'.join(sorted(COLOURS))})\b")
-HUE = re.compile(rf"(?i)\b({'|'.join(sorted(HUES))})\b")
 CURVES = ("plot", "scatter", "step", "semilogx", "semilogy", "loglog")
 MARKS = ("axvline", "axhline", "bar", "barh")
 # What no axis of a picture is called, as rows are queries, columns keys.
@@ -143,41 +140,6 @@ def panels(tree):
         for side in call.args:
             count *= side.value if isinstance(side, ast.Constant) else 1
     return count
-
-
-@rule
-def colours_are_asked_of_the_figure(notebook):
-    cells = notebook.cells
-    for place, cell in enumerate(cells):
-        if not (alt := alt_text(cell)):
-            continue
-        beside = [
-            c for c in cells[max(place - 1, 0) : place + 2] if c is not cell
-        ]
-        words = [c.source for c in beside if c.cell_type == "markdown"]
-        for text in [alt, *words]:
-            rest = outside_maths(claims.CLAIM.sub(" ", text))
-            for match in COLOUR.finditer(rest):
-                yield (
-                    f"{notebook.name(cell)}: {match.group()!r} is said of "
-                    "this figure, and nothing asks the figure: write "
-                    f"{match.group()}<!--= ax.lines[0].get_color() --> or, of "
-                    f"a matrix, {match.group()}<!--= pixel(ax, row, column) "
-                    "-->, in its alt text or below it."
-                )
-
-
-@rule
-def hues_are_asked_of_a_figure(notebook):
-    for cell in notebook.markdown:
-        rest = outside_maths(claims.CLAIM.sub(" ", cell.source))
-        for match in HUE.finditer(rest):
-            yield (
-                f"{notebook.name(cell)}: {match.group()!r} is said, and no "
-                "figure is asked: write "
-                f"{match.group()}<!--= ax.lines[0].get_color() --> or, of a "
-                f"matrix, {match.group()}<!--= pixel(ax, row, column) -->."
-            )
 
 
 @rule

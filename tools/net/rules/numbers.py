@@ -1,19 +1,12 @@
 """Numbers: computed, in digits or words, with their units, not typed."""
 
-import ast
 import re
-from itertools import chain, pairwise, takewhile
+from itertools import takewhile
 
 from tools.net import claims
-from tools.net.rules.common import (
-    outside_fences,
-    outside_maths,
-    rule,
-    trees,
-    walk,
-)
+from tools.net.claims import NUMBERS
+from tools.net.rules.common import outside_fences, outside_maths, rule
 from tools.net.rules.text import BIBLIOGRAPHY, words_of
-from tools.net.words import NUMBERS
 from tools.notebooks import alt_text
 
 # What a chapter counts: from three on, it is computed or stands below.
@@ -29,8 +22,6 @@ COUNT = re.compile(
 )
 TITLE = re.compile(r"\[[^\]]*\]\(http")
 CLAIMED = re.compile(rf"(\d+|[A-Za-z-]+)\0{NOUN}")
-# A number with a unit behind it, in an f-string.
-PRINTED = re.compile(rf"}}\s*({'|'.join(claims.UNITS)})(?!\w)")
 # A power of ten as mathematics; a number in code quotes, or an argument's.
 POWER = re.compile(r"\$(?:[\w\\{}]+ ?= ?)?-?10\^\{?(-?\d+)\}?\$")
 QUOTED = re.compile(r"`((?:[A-Za-z_]\w*=)?-?\d[\d.e-]*)`")
@@ -39,7 +30,6 @@ LISTED = re.compile(
     r"(?m)^(\S.*(?:\n\S.*)*)\n\n((?:(?:[-*] |\d+\. |\|).*\n(?:  .*\n)*)+)"
 )
 ANNOUNCED = re.compile(rf"(?im)^({WORDS}) |\b({WORDS}) .*:\Z")
-DEFAULT = re.compile(r"\bunless (?:told|you pass)\b")
 # Parts of "Wrong on purpose" that are no mistake themselves.
 OVERVIEW = r"Which check|All of them"
 OF = {"Wrong on purpose": "mistakes", "Exercises": "exercises"}
@@ -71,24 +61,6 @@ def numbers_in_code_quotes_stand_in_the_code(notebook):
                     "the chapter has. Correct it, or compute it: "
                     "16<!--= d_model -->."
                 )
-
-
-@rule
-def units_are_computed(notebook):
-    for cell, tree in trees(notebook):
-        if not PRINTED.search(cell.source):
-            continue
-        joined = [n for n in walk(tree) if isinstance(n, ast.JoinedStr)]
-        for pair in chain.from_iterable(pairwise(n.values) for n in joined):
-            match pair:
-                case (ast.FormattedValue(number), ast.Constant(words)):
-                    number = ast.unparse(number)
-                    if unit := claims.missing_unit(number, words):
-                        yield (
-                            f"{notebook.name(cell)}: prints {number} as "
-                            f"{unit}, which it does not say: correct the "
-                            "unit, or write {num_bytes / 2**20} MiB."
-                        )
 
 
 @rule
@@ -176,19 +148,6 @@ def lists_are_as_long_as_announced(notebook):
                     f"{notebook.name(cell)}: announces {' and '.join(said)}, "
                     f"and {count(items)} follow. Correct the number or the "
                     "list; what is of something else goes elsewhere."
-                )
-
-
-@rule
-def defaults_are_asked_of_the_library(notebook):
-    for cell in notebook.markdown:
-        for line in cell.source.split("\n"):
-            default = DEFAULT.search(line)
-            if default and not claims.CLAIM.search(line):
-                yield (
-                    f"{notebook.name(cell)}: says what a library does "
-                    f"{default.group()!r}, and nothing asks the library: "
-                    "write 0.1<!--= layer.dropout.p --> unless told otherwise."
                 )
 
 
