@@ -96,6 +96,7 @@ class Values(dict):
         return int(self.rng.integers(1, 6))
 
     def function(self, inside, expression):
+        """Return what a letter with a bracket stands for, as in S(k)."""
         inside = self.letters.plain.get(inside, inside)
         return lambda x: self.run(expression, **{inside: x})
 
@@ -108,11 +109,11 @@ class Values(dict):
         raise tex.Unread(letter)
 
     def __missing__(self, letter):
-        """Return a letter's value; raises Unread for one without."""
         self[letter] = self.value(letter)
         return self[letter]
 
     def value(self, letter):
+        """Return a value for a letter; raises Unread if it has none."""
         if letter in self.letters.plain:
             name = self.letters.plain[letter]
             axes = self.letters.axes.get(name, "").split(", ")
@@ -166,8 +167,9 @@ def formulas(notebook, namespace):
 
     The function is the first that these words name, or the one beside it in
     the Summary table, or what the next cell defines, of a formula that has
-    one side; it may be None, as for the laws within a line.
+    one side. It is None for the laws within a line, and if it is a letter.
     """
+    letters = str(Letters(notebook).calls)
     for cell, follower in pairwise([*notebook.cells, {}]):
         if cell.cell_type == "code":
             continue
@@ -186,6 +188,8 @@ def formulas(notebook, namespace):
             below = [*codes(words), *(() if "=" in formula else defined)]
             named = map(namespace.get, below)
             function = next(filter(inspect.isfunction, named), None)
+            if function and function.__name__ in letters:
+                function = None
             tag = re.search(r"\\tag\{(\d+)\}", formula)
             place = f"equation ({tag[1]})" if tag else "a formula"
             if WITHIN.search(words):
@@ -259,8 +263,6 @@ def check_formulas(notebook, namespace):
     """Return how many sides were compared, and a message for each lie."""
     letters, read, messages = Letters(notebook), 0, []
     for place, formula, words, function in formulas(notebook, namespace):
-        if function and function.__name__ in str(letters.calls):
-            function = None  # it is one of the letters
         found = [
             compare(sides, function, words, letters, namespace)
             for sides in tex.equations(formula)
