@@ -106,7 +106,7 @@ class Values(dict):
             return self.run(self.letters.arrays[letter])
         if {letter} & {*self.letters.plain, *self.takes, *tex.CONSTANTS}:
             return self[letter]
-        raise tex.Unread(letter)
+        raise tex.Unread(f"{letter} has no value")
 
     def __missing__(self, letter):
         self[letter] = self.value(letter)
@@ -124,7 +124,7 @@ class Values(dict):
         if letter in self.takes:
             return self.rng.random((6, 1))
         if not ANY.fullmatch(letter):
-            raise tex.Unread(letter)
+            raise tex.Unread(f"{letter} has no value")
         if letter == "I":
             return np.eye(self.letters.sizes.get("D") or 6)
         if letter[0].isupper():
@@ -145,7 +145,7 @@ class Values(dict):
         names = {axis(name): letter for letter, name in plain.items()}
         given = [names.get(axis(name), name) for name in self.takes]
         if strange := {*given} - plain.keys() - used:
-            raise tex.Unread(", ".join(strange))
+            raise tex.Unread(f"its function takes {strange.pop()}")
         given = [np.squeeze(self[letter])[()] for letter in given]
         tensor = self.code["torch"].tensor
         found = function(*(tensor(x) if np.ndim(x) else x for x in given))
@@ -230,7 +230,7 @@ def computed(sides, function, values):
 
     A side that is a letter without a value is what the equation defines.
     """
-    found, unread = {}, "nothing to compare with"
+    found, unread = {}, "it has one side and no function"
     for side in sides:
         text = "".join(side)
         name = tex.identifier(text.replace(r"\mathrm", ""))
@@ -280,7 +280,7 @@ def check_formulas(notebook, namespace):
             messages.append(f"{place} is computed: remove {NOT_COMPUTED}.")
         if r"\tag" in formula and not (marked or compared):
             messages.append(
-                f"{place} is not computed ({found[0][-1]}). Write it with "
+                f"{place} is not computed: {found[0][-1]}. Write it with "
                 "letters of the Notation table and name its function below, "
                 f"or put {NOT_COMPUTED} behind the words below it."
             )

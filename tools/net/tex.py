@@ -108,7 +108,7 @@ class Reader:
 
     def take(self):
         if not self.items:
-            raise Unread("its end")
+            raise Unread("it ends too early")
         return self.items.pop(0)
 
     def until(self, ends):
@@ -142,7 +142,7 @@ class Reader:
         if self.next in RELATIONS:
             value = RELATIONS[self.take()](value, self.sum())
         if self.items:
-            raise Unread(self.next)
+            raise Unread(f"{self.next} is not read")
         return value
 
     def sum(self):
@@ -182,7 +182,7 @@ class Reader:
         first, last = 0, math.inf
         if bound:
             if bound[0] != "=" or self.next != "^":
-                raise Unread("the bounds of a sum")
+                raise Unread("the bounds of a sum are not read")
             self.take()
             first, last = self.part(bound[1:]), self.argument()
         term, terms = self.until(SIGNS), []
@@ -197,7 +197,7 @@ class Reader:
                     raise
                 break
             if len(terms) > LONGEST:
-                raise Unread("a sum without end")
+                raise Unread("a sum has no end")
         self.values.pop(index, None)
         return sum(terms)
 
@@ -231,7 +231,7 @@ class Reader:
             return self.letter("".join(self.group()))
         if LETTER.fullmatch(token):
             return self.letter(token)
-        raise Unread(token)
+        raise Unread(f"{token} is not read")
 
     def environment(self):
         """Read a matrix, or cases for even and odd numbers."""
@@ -244,10 +244,10 @@ class Reader:
         for value, when in rows:
             letter, _, words = "".join(when).partition(r"\text")
             if kind != "cases" or words not in ("{even}", "{odd}"):
-                raise Unread(words or kind)
+                raise Unread(f"{words or kind} is not read")
             if self.values[letter] % 2 == (words == "{odd}"):
                 return self.part(value)
-        raise Unread(kind)
+        raise Unread(f"{kind} is not read")
 
     def letter(self, name):
         """Read what belongs to a letter's name, its indices or bracket."""
@@ -267,7 +267,7 @@ class Reader:
         if name in self.values.calls and self.next == "(":
             return self.values.calls[name](*self.arguments())
         if re.match(r"\(-?.\)", "".join(self.items)):
-            raise Unread(name)  # a function that the code does not name
+            raise Unread(f"{name}() stands in no Notation table")
         return self.values[name]
 
     def item(self, name, inside):

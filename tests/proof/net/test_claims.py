@@ -224,9 +224,9 @@ def test_function_that_takes_what_no_letter_is_is_left_out():
 
 
 NOT_COMPUTED = r"""
-Y = f(k) \tag{3} ==> It is new. ==> equation (3) is not computed (f)
-6 n d^2 \tag{3} ==> It is lost. ==> (nothing to compare with)
-E_n E = E_n \tag{3} ==> It is big. ==> not computed (IndexError: index 10
+Y = f(k) \tag{3} ==> It is new. ==> (3) is not computed: f() stands
+6 n d^2 \tag{3} ==> It is lost. ==> : it has one side and no function
+E_n E = E_n \tag{3} ==> It is big. ==> not computed: IndexError: index 10
 d - d = 0 \tag{3} ==> Zero.<!-- not computed --> ==> is computed: remove
 """
 
