@@ -4,11 +4,8 @@ An exercise `x` has `x`, the stub; `x_solution`; and `check_x`. What a checker
 says of wrong answers is in the tests of its chapter.
 """
 
-import inspect
-
 import pytest
 
-from tools.net import shapes
 from tools.notebooks import Notebook, definitions, paths
 
 pytestmark = pytest.mark.xdist_group("frameworks")
@@ -33,15 +30,3 @@ def test_untouched_stub_is_reported(chapter, notebook, number, name):
     book = chapter(notebook)
     verdict = book[f"check_{name}"](book[name])
     assert verdict == f"Exercise {number}: not attempted yet."
-
-
-@pytest.mark.parametrize(("notebook", "number", "name"), EXERCISES)
-def test_shapes_in_a_stub_are_those_of_its_solution(
-    chapter, notebook, number, name
-):
-    book, faults = chapter(notebook), []
-    stub, solution = inspect.getsource(book[name]), f"{name}_solution"
-    answer = shapes.attempted(stub, solution, book, faults)
-    verdict = book[f"check_{name}"](answer)
-    assert verdict == f"Exercise {number}: correct."
-    assert not faults, "\n".join(faults)

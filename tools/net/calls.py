@@ -28,11 +28,12 @@ def check_calls(text, namespace):
     messages = []
     for code in re.findall(r"`([^`\n]+)`", outside_fences(text)):
         for call in calls(code):
-            taken = [*filter(None, map(parameters(call, namespace), HOMES))]
-            if taken and not any(fits(call, names) for names in taken):
+            taken = [parameters(call, home, namespace) for home in HOMES]
+            known = [names for names in taken if names]
+            if known and not any(fits(call, names) for names in known):
                 messages.append(
                     f"`{code}`: {ast.unparse(call.func)} takes "
-                    f"{', '.join(taken[0])}. Correct the name, or the order."
+                    f"{', '.join(known[0])}. Correct the name, or the order."
                 )
     return messages
 
@@ -71,23 +72,22 @@ def calls(code):
     return []
 
 
-def parameters(call, namespace):
-    """Return a function: home of the callee -> what it takes, or None."""
+def parameters(call, home, namespace):
+    """Return what a function or layer takes; None if that is not known.
+
+    home: what a text leaves out before its name, such as "nn.".
+    """
     layer = isinstance(call.func, ast.Call)  # made there, and called at once
     name = ast.unparse(call.func.func if layer else call.func)
-
-    def taken(home):
-        with suppress(Exception):
-            function = eval(home + name, dict(namespace))
-            if layer:
-                function = getattr(function, "forward", None) or function.call
-            names = [*signature(function).parameters]
-            # A layer takes no others, whatever it hands on.
-            if inspect.isclass(function) or not {"args", "kwargs"} & {*names}:
-                return [name for name in names if name != "self"]
-        return None
-
-    return taken
+    with suppress(Exception):
+        function = eval(home + name, dict(namespace))
+        if layer:
+            function = getattr(function, "forward", None) or function.call
+        names = [*signature(function).parameters]
+        # A layer takes no others, whatever it hands on.
+        if inspect.isclass(function) or not {"args", "kwargs"} & {*names}:
+            return [name for name in names if name != "self"]
+    return None
 
 
 def signature(function):
