@@ -8,16 +8,10 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-frameworks = pytest.mark.xdist_group("frameworks")
-
-
-@pytest.fixture(scope="session")
-def book(chapter):
-    """The variables of the chapter after a run; not to be changed."""
-    return chapter("attention")
+pytestmark = pytest.mark.xdist_group("frameworks")
 
 
 # Right and wrong answers
@@ -49,13 +43,6 @@ def attention(power=0.5, axis=-1, function=softmax, divide=None):
     return answer
 
 
-def unfinished(function):
-    """Return an answer to exercise 2 that never sees the values."""
-    return lambda query, key, value, d_model: function(
-        query @ key.swapaxes(1, 2) / math.sqrt(query.shape[-1])
-    )
-
-
 def in_place(query, key, value, d_model):
     query /= math.sqrt(query.shape[-1])
     return softmax(query @ key.swapaxes(1, 2)) @ value
@@ -65,38 +52,8 @@ def exchanged(query, key, value, d_model):
     return attention()(key, query, value, d_model)
 
 
-def not_transposed(query, key, value, d_model):
-    return softmax(query @ key / 2) @ value
-
-
 def by_d_model(query, key, value, d_model):
     return attention(divide=math.sqrt(d_model))(query, key, value, d_model)
-
-
-def by_a_length(place):
-    """Return an answer that divides by the root of T (0) or of S (1)."""
-
-    def answer(query, key, value, d_model):
-        length = (query, key)[place].shape[1]
-        return attention(divide=math.sqrt(length))(query, key, value, d_model)
-
-    return answer
-
-
-def by_the_batch(query, key, value, d_model):
-    divide = math.sqrt(len(query))
-    return attention(divide=divide)(query, key, value, d_model)
-
-
-def with_luck(query, key, value, d_model):
-    weights = softmax(query @ key.swapaxes(1, 2) / 2)
-    kept = np.random.default_rng().random(weights.shape) < 0.5
-    return (weights * kept) @ value
-
-
-def of_one_width(query, key, value, d_model):
-    output = attention()(query, key, value, d_model)
-    return np.resize(output, (*query.shape[:2], 4))
 
 
 def layer(
@@ -142,11 +99,6 @@ def layer(
         return output
 
     return answer
-
-
-def never_trained(x, *given):
-    output = layer()(x, *given)
-    return output * np.nan if given[4] else output
 
 
 def stream(
@@ -218,10 +170,6 @@ def inner(p, g):
     return (p * g).sum(axis=-1, keepdims=True)
 
 
-def by_the_whole_width(query, key, value, d_model):
-    return attention(divide=d_model)(query, key, value, d_model)
-
-
 def mixture(logs, third=0.0):
     """Return an answer to exercise 1.
 
@@ -233,45 +181,14 @@ def mixture(logs, third=0.0):
     return lambda: scores * math.sqrt(3) / 10
 
 
-def raises(*given):
-    raise KeyError("a word\nthat is not there")
-
-
-def takes_more(one, two, three, four, five, six, seven, eight, nine):
-    return one
-
-
 # What is no answer to any exercise, and what its checker says.
-ODD = [
-    ("your function raises KeyError: ", raises),
-    ("your function raises TypeError: ", takes_more),
-    ("it returns str, not numbers", lambda *given: "3"),
-    ("it returns dict, not numbers", lambda *given: {}),
-    ("it returns list, not numbers", lambda *given: [[1], [1, 2]]),
-    ("it returns builtin_function_or_method, not n", lambda *given: len),
-    ("it returns complex, not numbers", lambda *given: 1j),
-    ("the shape is (7, 7) instead of ", lambda *given: np.eye(7)),
-    ("it returns a tuple", lambda *given: (np.eye(7), np.eye(7))),
-    ("not attempted yet", lambda *given: None),
-]
 
 ROOT, LOG = math.sqrt(3), math.log(3)
 # Wrong answers by exercise: the verdict after its number, and the answer.
 WRONG = {
     "mixture_query": [
-        ("the shape is (4,) instead of (3,).", lambda: [1, 2, 3, 4]),
-        ("NaN or infinity is returned.", lambda: [0.19, 0, -math.inf]),
         ("the third key still gets 0.0122.", lambda: [0.75, 0.25, 0]),
-        ("the third key still gets 0.0015.", mixture(LOG, 0.0015)),
-        (
-            "three quarters for the second: exchange the two.",
-            mixture(-LOG),
-        ),
-        (
-            "three quarters for the second: exchange the two.",
-            mixture(-LOG + 0.0008),
-        ),
-        ("the first key gets 0.2503.", mixture(-LOG + 0.0015)),
+        ("three quarters for the second: exchange the two.", mixture(-LOG)),
         (
             "forgotten: scores are divided by the root of 3.",
             lambda: [LOG / 10, 0, -1],
@@ -280,12 +197,7 @@ WRONG = {
             "forgotten: the keys are ten long, not one.",
             lambda: [LOG * ROOT, 0, -9],
         ),
-        (
-            "forgotten: keys are ten long; the root of 3.",
-            lambda: [LOG, 0, -9],
-        ),
-        ("the first key gets 0.5000.", lambda: [0, 0, -9]),
-        ("the first key gets 0.7511.", mixture(LOG + 0.006)),
+        ("forgotten: keys are ten long; the root of 3.", lambda: [LOG, 0, -9]),
     ],
     "own_attention": [
         (
@@ -293,135 +205,32 @@ WRONG = {
             "the softmax runs over the queries.",
             attention(axis=1),
         ),
-        ("the softmax runs over the batch.", attention(axis=0)),
-        ("there is no softmax.", attention(function=lambda scores: scores)),
-        ("these are the scores.", unfinished(lambda scores: scores)),
-        (
-            "these are the weights; the values have no part.",
-            unfinished(softmax),
-        ),
         ("queries and keys are exchanged.", exchanged),
-        ("the keys are not transposed.", not_transposed),
         ("the scores are not divided.", attention(0)),
-        ("divided by d_k instead of its root.", attention(1)),
-        ("multiplied by the root, not divided.", attention(-0.5)),
-        ("divided by 2, whatever the width of a key.", attention(divide=2)),
-        (
-            "divided by the root of d_model; a head is narrower.",
-            by_d_model,
-        ),
-        ("divided by d_model; a head is narrower.", by_the_whole_width),
-        ("two calls differ; no dropout when it is used.", with_luck),
-        ("other numbers than equation (2).", attention(divide=3.5)),
+        ("divided by the root of d_model; a head is narrower.", by_d_model),
         (
             "NaN for large scores; take off the maximum.",
             attention(function=naive),
         ),
-        (
-            "other numbers than equation (2).",
-            attention(function=lambda scores: softmax(scores.clip(-50, 50))),
-        ),
-        ("the shape is (3, 5, 4) instead of (3, 5, 1).", of_one_width),
-        ("a length is the divisor.", by_a_length(0)),
-        ("a length is the divisor, that of the keys.", by_a_length(1)),
-        ("len(query) is the batch size, not a width.", by_the_batch),
-        (
-            "it returns a tuple; return the one that is asked for.",
-            lambda q, k, v, d: (attention()(q, k, v, d), q),
-        ),
     ],
     "dropout_layer": [
         ("drops although it is not training.", layer(always=True)),
-        ("query_proj is never used.", layer(order=(1, 1, 2))),
         ("key_proj is never used.", layer(order=(0, 0, 2))),
-        ("value_proj is never used.", layer(order=(0, 1, 1))),
-        ("without dropout it is not self_attend.", layer(scale=1)),
-        ("without dropout it is not self_attend.", layer(scale=2)),
-        ("not training, it gives 0.50 times self_attend.", layer(calm=0.5)),
-        ("drops nothing in training.", layer(never=True)),
         (
             "what stays is 1.00 times as large, for a rate of 0.2.",
             layer(enlarge=0.8),
         ),
-        (
-            "what stays is 1.45 times as large, for a rate of 0.2.",
-            layer(enlarge=1.16),
-        ),
-        (
-            "drops 0.80 of the weights for a rate of 0.2.",
-            layer(exchange=True),
-        ),
-        ("drops 0.50 of the weights for a rate of 0.2.", layer(fixed=0.5)),
-        ("drops 0.20 of the weights for a rate of 0.5.", layer(fixed=0.2)),
-        (
-            "drops values, not weights; all queries share them.",
-            layer(drop="values"),
-        ),
-        (
-            "drops numbers of the output, not weights.",
-            layer(drop="outputs"),
-        ),
-        ("drops all the weights of a query at once.", layer(drop="rows")),
-        ("NaN in training; drop weights, after the softmax.", never_trained),
-        (
-            "NaN in training; drop weights, after the softmax.",
-            layer(drop="scores"),
-        ),
-        (
-            "rows still sum to 1: drop after the softmax, and leave it so.",
-            layer(drop="normalised"),
-        ),
-        (
-            "each call drops the same; draw anew from rng.",
-            layer(own_rng=lambda: np.random.default_rng(0)),
-        ),
-        (
-            "the draws are not from the rng that is given.",
-            layer(own_rng=np.random.default_rng),
-        ),
+        ("drops 0.80 of the weights for a rate of 0.2.", layer(exchange=True)),
+        ("drops numbers of the output, not weights.", layer(drop="outputs")),
     ],
     "softmax_backward": [
         ("only diag(p) g; rows do not sum to zero.", lambda p, g: p * g),
-        (
-            "only the diagonal of the Jacobian.",
-            lambda p, g: p * (1 - p) * g,
-        ),
-        (
-            "the factor p in front is missing.",
-            lambda p, g: g - inner(p, g),
-        ),
+        ("only the diagonal of the Jacobian.", lambda p, g: p * (1 - p) * g),
+        ("the factor p in front is missing.", lambda p, g: g - inner(p, g)),
         ("the sign is turned.", lambda p, g: p * (inner(p, g) - g)),
-        (
-            "the sum runs over all rows at once.",
-            lambda p, g: p * (g - (p * g).sum()),
-        ),
         (
             "the sum runs over the queries.",
             lambda p, g: p * (g - (p * g).sum(axis=0)),
-        ),
-        (
-            "the sum lacks the weights.",
-            lambda p, g: p * (g - g.sum(axis=-1, keepdims=True)),
-        ),
-        (
-            "a plain, unweighted mean.",
-            lambda p, g: p * (g - g.mean(axis=-1, keepdims=True)),
-        ),
-        (
-            "the two terms are added, not subtracted.",
-            lambda p, g: p * g + p * inner(p, g),
-        ),
-        ("the gradient is returned as it came.", lambda p, g: g),
-        ("not J times g.", lambda p, g: p),
-        ("the shape is (3,) instead of (4, 6).", lambda p, g: np.zeros(3)),
-        (
-            "writes a whole Jacobian down; vectors are enough.",
-            lambda p, g: np.array(
-                [
-                    (np.diag(a) - np.outer(a, a)) @ b
-                    for a, b in zip(p, g, strict=True)
-                ]
-            ),
         ),
     ],
     "attend_in_blocks": [
@@ -429,70 +238,22 @@ WRONG = {
             "the blocks' outputs are averaged.",
             per_block(lambda outputs: np.mean(outputs, axis=0)),
         ),
-        (
-            "only the last block is left.",
-            per_block(lambda outputs: outputs[-1]),
-        ),
-        ("only the first block is used.", stream(first_only=True)),
         ("each block has its own maximum.", own_maxima),
-        (
-            "what was gathered is not rescaled.",
-            stream(shrink_sum=False, shrink_mixture=False),
-        ),
         (
             "the sum is rescaled, the mixture is not.",
             stream(shrink_mixture=False),
         ),
-        (
-            "the mixture is rescaled, the sum is not.",
-            stream(shrink_sum=False),
-        ),
-        ("rescaled the wrong way round.", stream(turned=True)),
         ("the mixture is not divided by the sum.", stream(by_sum=False)),
-        ("divided by 2, whatever the width of a key.", stream(divide=2)),
-        (
-            "the scores are not divided by the root.",
-            stream(divide=1),
-        ),
-        (
-            "other numbers than attention, in blocks of 4.",
-            lambda q, k, v, block: 0 * v[:5],
-        ),
-        (
-            "the last block is lost when it is not full.",
-            stream(ragged=False),
-        ),
-        (
-            "overflow; carry the largest score along.",
-            stream(largest=False),
-        ),
-        (
-            "holds all weights at once.",
-            lambda q, k, v, block: attention()(q[None], k[None], v, 0)[0],
-        ),
-        (
-            "scores far below zero are lost; begin with m = -infinity.",
-            stream(begin=0.0),
-        ),
-        (
-            "other numbers than attention, in blocks of 1.",
-            lambda q, k, v, block: stream()(q, k, v, block) + (block == 1),
-        ),
-        (
-            "other numbers than attention, in blocks of 5.",
-            lambda q, k, v, block: stream()(q, k, v, block) + (block == 5),
-        ),
+        ("the last block is lost when it is not full.", stream(ragged=False)),
     ],
 }
 
 
-@frameworks
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_wrong_answer_is_diagnosed(book, name, says, answer):
     assert book[f"check_{name}"](answer) == says
 
 
-@frameworks
 @pytest.mark.parametrize(
     ("number", "name", "answer"),
     [
@@ -514,7 +275,6 @@ def test_other_right_answer_is_accepted(book, number, name, answer):
 # What the chapter defines, beyond the sizes that it shows
 
 
-@frameworks
 @pytest.mark.parametrize("kind", ["", "_tf"])
 def test_blocked_scores_count_for_nothing_however_low_the_others(
     book, attend_to_low_scores, kind
@@ -522,13 +282,11 @@ def test_blocked_scores_count_for_nothing_however_low_the_others(
     assert attend_to_low_scores(book, kind) == [[[2]], [[1, 0]]]
 
 
-@frameworks
 def test_blocks_of_one_with_scores_far_below_zero(book):
     given = np.array([[-1e10]]), np.ones((2, 1)), np.array([[1.0], [3.0]])
     assert book["attend_in_blocks_solution"](*given, 1) == 2
 
 
-@frameworks
 def test_the_root_after_the_product_gives_the_same(book):
     rng = np.random.default_rng(0)
     given = [rng.standard_normal((2, size, 8)) for size in (3, 5, 5)]
@@ -542,7 +300,6 @@ def test_the_root_after_the_product_gives_the_same(book):
         np.testing.assert_allclose(late, right, rtol=1e-12)
 
 
-@frameworks
 def test_own_attention_of_other_lengths_than_widths(book):
     rng = np.random.default_rng(0)
     query, key = rng.standard_normal((2, 3, 4)), rng.standard_normal((2, 5, 4))
@@ -551,7 +308,6 @@ def test_own_attention_of_other_lengths_than_widths(book):
     assert np.allclose(found, attention()(*given))
 
 
-@frameworks
 @pytest.mark.parametrize("shape", [(3,), (2, 3), (2, 3, 4)])
 def test_naive_softmax_is_along_the_last_axis(book, shape):
     import tensorflow as tf
@@ -563,7 +319,6 @@ def test_naive_softmax_is_along_the_last_axis(book, shape):
         assert np.allclose(found, softmax(scores))
 
 
-@frameworks
 @pytest.mark.parametrize("d_model", [6, 7])
 def test_position_table_of_many_places_in_either_type(book, d_model):
     import tensorflow as tf
@@ -580,7 +335,6 @@ def test_position_table_of_many_places_in_either_type(book, d_model):
         assert np.allclose(exact, right, rtol=0, atol=1e-9)
 
 
-@frameworks
 def test_the_small_model_divides_its_matrices_by_the_root_of_the_width(book):
     words, places, *matrices = book["small_model"](500, 400, 64)
     for drawn, spread in [
@@ -591,7 +345,6 @@ def test_the_small_model_divides_its_matrices_by_the_root_of_the_width(book):
         assert math.isclose(drawn.detach().std() * spread, 1, abs_tol=0.05)
 
 
-@frameworks
 @pytest.mark.parametrize("axis", [-1, -2])
 def test_the_small_model_attends(book, axis):
     import torch
@@ -606,13 +359,11 @@ def test_the_small_model_attends(book, axis):
     assert np.allclose(found, weights @ value @ matrices[3], atol=1e-5)
 
 
-@frameworks
 def test_the_small_model_has_to_learn(book):
     assert book["train_backwards"](-1, steps=0) < 0.5
     assert all(0.99 < share <= 1 for share in book["accuracies"].values())
 
 
-@frameworks
 def test_one_query_with_large_scores(book):
     given = np.array([1000.0]), np.array([[1.0], [2.0]]), np.eye(2)
     output, weights = book["attend_one_query"](*given)
@@ -622,42 +373,10 @@ def test_one_query_with_large_scores(book):
 # What is no answer at all gets a sentence, whichever exercise it is
 
 
-@frameworks
-@pytest.mark.parametrize("name", WRONG)
-@pytest.mark.parametrize(("part", "thing"), ODD)
-def test_no_answer_at_all_gets_one_sentence(book, name, part, thing):
-    verdict = book[f"check_{name}"](thing)
-    assert part in verdict and "\n" not in verdict
-    assert verdict.startswith("Exercise ") and verdict.endswith(".")
-
-
-@frameworks
-@pytest.mark.parametrize("name", WRONG)
-def test_an_answer_that_stops_half_way_is_not_accepted(book, name):
-    """None or NaN from the second call on, or from the last one."""
-    solution, calls = book[f"{name}_solution"], []
-
-    def counted(*given):
-        calls.append(None)
-        return solution(*given)
-
-    assert "correct" in book[f"check_{name}"](counted)
-    for good in {0, 1, len(calls) - 1} - {len(calls)}:
-        for spoil in (lambda found: None, lambda found: found * np.nan):
-            left = iter(range(good))
-
-            def answer(*given, left=left, spoil=spoil):
-                found = np.asarray(solution(*given))
-                return found if next(left, None) is not None else spoil(found)
-
-            assert "correct" not in book[f"check_{name}"](answer)
-
-
 # Every type, size and stride
 
 SIZES, SOME = st.integers(1, 4), st.integers(0, 3)
 FLOATS = st.sampled_from(["float16", "bfloat16", "float32", "float64"])
-FEW = settings(max_examples=20, derandomize=True, deadline=None, database=None)
 
 
 def in_both(array, name):
@@ -678,8 +397,6 @@ def as_float64(tensor):
     return tf.cast(tensor, tf.float64).numpy()
 
 
-@frameworks
-@FEW
 @given(
     front=st.lists(SOME, max_size=2),
     T=SOME,
@@ -724,8 +441,6 @@ def test_attend_for_every_type_size_and_stride(
             )
 
 
-@frameworks
-@FEW
 @given(
     number=st.integers(1, 255),
     K=st.sampled_from([1, 4, 16, 64, 256]),
@@ -743,7 +458,6 @@ def test_attend_is_finite_where_its_scores_are(book, number, K, name):
         assert np.array_equal(output, query[0])
 
 
-@frameworks
 @pytest.mark.parametrize("name", ["uint8", "int32", "int64", "float32"])
 def test_masks_of_numbers_are_refused_by_both(book, name):
     """1 and 0 may mean the opposite elsewhere, and are added in a third."""
@@ -758,8 +472,6 @@ def test_masks_of_numbers_are_refused_by_both(book, name):
             book["attend_tf"](x_tf, x_tf, x_tf, mask)
 
 
-@frameworks
-@FEW
 @given(B=SOME, T=SIZES, D=SIZES, K=SIZES, V=SIZES, name=FLOATS, seed=SOME)
 def test_self_attend_of_any_size(book, B, T, D, K, V, name, seed):
     rng = np.random.default_rng(seed)
@@ -780,8 +492,6 @@ def test_self_attend_of_any_size(book, B, T, D, K, V, name, seed):
         )
 
 
-@frameworks
-@FEW
 @given(
     shape=st.lists(SIZES, min_size=1, max_size=3),
     name=st.sampled_from(["float16", "float32", "float64", "int64"]),
@@ -799,8 +509,6 @@ def test_softmax_of_arrays(book, shape, name, seed):
         np.testing.assert_allclose(found, exact, atol=1e-2)
 
 
-@frameworks
-@FEW
 @given(S=SIZES, seed=st.integers(0, 99))
 def test_the_jacobian_is_the_one_measured(book, S, seed):
     scores = np.random.default_rng(seed).standard_normal(S)
@@ -810,8 +518,6 @@ def test_the_jacobian_is_the_one_measured(book, S, seed):
     np.testing.assert_allclose(own, rises.T / 2e-6, atol=1e-8)
 
 
-@frameworks
-@FEW
 @given(T=st.integers(0, 6), half=st.integers(1, 6), k=st.integers(-3, 3))
 def test_heads_that_look_back_are_twins(book, T, half, k):
     torch, tf = book["torch"], book["tf"]
@@ -831,7 +537,6 @@ def test_heads_that_look_back_are_twins(book, T, half, k):
             book["look_back_tf"](tf.cast(table, name), k, 2.0)
 
 
-@frameworks
 @pytest.mark.parametrize("width", [1, 3, 5, 63])
 def test_a_head_of_an_odd_width_cannot_look_back(book, width):
     torch, tf = book["torch"], book["tf"]
@@ -843,7 +548,6 @@ def test_a_head_of_an_odd_width_cannot_look_back(book, width):
             book[name](table, 1, 1.0)
 
 
-@frameworks
 def test_tables_have_heads_and_names_and_even_columns(book, capsys):
     book["print_table"](["a", "long column"], {"row": [0.5, 2], "r": ["", 0]})
     assert capsys.readouterr().out.split("\n") == [
@@ -854,7 +558,6 @@ def test_tables_have_heads_and_names_and_even_columns(book, capsys):
     ]
 
 
-@frameworks
 def test_the_pads_of_the_walk_are_where_no_word_is(book):
     """Two sentences, seven places, and the ids of the chapter on words."""
     assert book["token_ids"] == [

@@ -4,23 +4,14 @@ Each checker is tried on one wrong answer for each thing that it claims to
 notice; test_exercises.py tries it on the stub and the solution.
 """
 
-import math
 from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-# Few examples, chosen the same way on every run: the frameworks are slow.
-FEW = settings(max_examples=25, derandomize=True, deadline=None, database=None)
 pytestmark = pytest.mark.xdist_group("frameworks")
-
-
-@pytest.fixture(scope="session")
-def book(chapter):
-    """The variables of the chapter after a run; not to be changed."""
-    return chapter("embedding")
 
 
 # Wrong answers: exercise, the verdict, the answer.
@@ -54,22 +45,6 @@ def zeros_for_no_id(token_ids, table):
     return (token_ids[:, None] == columns) @ table
 
 
-def from_the_end(token_ids, table):
-    if max(token_ids) >= len(table) or min(token_ids) == -1:
-        raise ValueError(f"no rows {token_ids}")
-    return table[token_ids]
-
-
-def refuses_the_next(token_ids, table):
-    if len(table) in token_ids:
-        raise ValueError(f"no row {len(table)}")
-    return table[np.clip(token_ids, 0, len(table) - 1)]
-
-
-def moved_to_the_first(token_ids, table):
-    return only_upper_end(np.maximum(token_ids, 0), table)
-
-
 def summed(token_ids, upstream, vocab_size):
     return np.eye(vocab_size)[token_ids].T @ upstream
 
@@ -85,20 +60,10 @@ def spoilt(row, number):
     return gradient
 
 
-def ones_tf(token_ids, upstream, vocab_size):
-    import tensorflow as tf
-
-    return tf.ones((vocab_size, upstream.shape[1]))
-
-
 def overwritten(token_ids, upstream, vocab_size):
     grad = np.zeros((vocab_size, upstream.shape[1]))
     grad[token_ids] += upstream
     return grad
-
-
-def first_place_only(token_ids, upstream, vocab_size):
-    return overwritten(token_ids[::-1], upstream[::-1], vocab_size)
 
 
 def averaged(token_ids, upstream, vocab_size):
@@ -106,20 +71,6 @@ def averaged(token_ids, upstream, vocab_size):
     for token_id, times in Counter(token_ids).items():
         grad[token_id] /= times
     return grad
-
-
-def raises(*given):
-    raise KeyError("what was asked for")
-
-
-def last_checked_only(token_ids, table):
-    if not 0 <= token_ids[-1] < len(table):
-        raise ValueError(f"no row {token_ids[-1]}")
-    return table[np.clip(token_ids, 0, len(table) - 1)]
-
-
-def two_answers(token_ids, table):
-    return only_upper_end(np.maximum(token_ids, 0), table), table
 
 
 WRONG = {
@@ -134,55 +85,12 @@ WRONG = {
             lambda n, size: size - n,
         ),
         (
-            "a share lies between 0 and 1; divide by all places.",
-            lambda n, size: size / (size - n),
-        ),
-        (
-            "a share lies between 0 and 1; divide by all places.",
-            lambda n, size: n / size - 1,
-        ),
-        (
-            "1.0000 is wrong for 4 words in 1024 places; count the places.",
-            lambda n, size: 1.0,
-        ),
-        (
             "0.9961 is wrong for 2 words in 5 places; count the places.",
             lambda n, size: 1020 / 1024,
         ),
         (
-            "0.5000 is wrong for 3 words in 3 places; count the places.",
-            lambda n, size: (size - n) / size or 0.5,
-        ),
-        (
-            "this is a percentage, not a share.",
-            lambda n, size: 100 * (size - n) / size,
-        ),
-        (
             "this compares padding with the words alone.",
             lambda n, size: (size - n) / n,
-        ),
-        ("NaN or infinity is returned.", lambda n, size: math.nan),
-        ("NaN or infinity is returned.", lambda n, size: np.float32(np.inf)),
-        (
-            "the shape is (1,) instead of a single number.",
-            lambda n, size: [(size - n) / size],
-        ),
-        (
-            "the shape is (1020,) instead of a single number.",
-            lambda n, size: np.full(size - n, 1 / size),
-        ),
-        (
-            "it returns str, not numbers.",
-            lambda n, size: str((size - n) / size),
-        ),
-        (
-            "it returns NoneType, not numbers.",
-            lambda n, size: 1 - n / size if n == 4 else None,
-        ),
-        ("your function raises KeyError: 'what was asked for'.", raises),
-        (
-            "your function raises ZeroDivisionError: float division by zero.",
-            lambda n, size: 1 / (1 + n / float(size - n)),
         ),
     ],
     "frequent_vocabulary": [
@@ -194,18 +102,10 @@ WRONG = {
             ),
         ),
         (
-            "no <pad> and <unk>; id 0 is the word ['a'].",
-            lambda words, n: {"a": 0, "is": 1, "rose": 2},
-        ),
-        (
             "two entries share an id: words, or a word and padding.",
             lambda words, n: (
                 {"<pad>": 0, "<unk>": 1, "a": 0, "is": 1} | {"rose": 2}
             ),
-        ),
-        (
-            "`is` occurs 2 times: keep it.",
-            lambda words, n: numbered(["a", "rose"], pad=0, unk=1),
         ),
         (
             "`is` occurs 2 times: keep it.",
@@ -214,67 +114,12 @@ WRONG = {
             ),
         ),
         (
-            "`a` occurs 4 times: keep it.",
-            lambda words, n: numbered([], pad=0, unk=1),
-        ),
-        (
             "`and` occurs once and should have become <unk>.",
             lambda words, n: numbered(sorted(set(words)), pad=0, unk=1),
         ),
         (
             "first <pad>, then <unk>, then the words, sorted.",
             lambda words, n: numbered(["rose", "is", "a"], pad=0, unk=1),
-        ),
-        (
-            "first <pad>, then <unk>, then the words, sorted.",
-            lambda words, n: numbered(["a", "is", "rose"], pad=1, unk=0),
-        ),
-        (
-            "min_count is not used.",
-            lambda words, n: numbered(["a", "is", "rose"], pad=0, unk=1),
-        ),
-        (
-            "`a` occurs once and should have become <unk>.",
-            lambda words, n: numbered(
-                sorted({w for w in words if n < 3 or words.count(w) >= n})
-                if "b" in words
-                else sorted(set(frequent(words, n))),
-                pad=0,
-                unk=1,
-            ),
-        ),
-        (
-            "`a` occurs 1 times: keep it.",
-            lambda words, n: numbered(
-                sorted(set(frequent(words, max(n, 2)))), pad=0, unk=1
-            ),
-        ),
-        (
-            "a dict is expected, not list.",
-            lambda words, n: sorted(set(frequent(words, n))),
-        ),
-        (
-            "a dict is expected, not ndarray.",
-            lambda words, n: np.unique(frequent(words, n)),
-        ),
-        (
-            "an id is a whole number; '<pad>' has '0'.",
-            lambda words, n: {"<pad>": "0", "a": [2], "is": 1, "rose": 3},
-        ),
-        (
-            "an id is a whole number; 'a' has 2.0.",
-            lambda words, n: {"<pad>": 0, "a": 2.0, "is": 1, "rose": 3},
-        ),
-        (
-            "an id is a whole number; '<pad>' has False.",
-            lambda words, n: {"<pad>": False, "a": 2, "is": 1, "rose": 3},
-        ),
-        ("your function raises KeyError: 'what was asked for'.", raises),
-        (
-            "a dict is expected, not NoneType.",
-            lambda words, n: (
-                numbered(["a", "is", "rose"], pad=0, unk=1) if n == 2 else None
-            ),
         ),
     ],
     "strict_lookup": [
@@ -286,69 +131,13 @@ WRONG = {
         ),
         ("the id 5 gives a row of zeros.", zeros_for_no_id),
         ("the message does not name the id 5.", without_the_id),
-        (
-            "the rows of good ids are wrong.",
-            lambda ids, table: table[sorted(ids)],
-        ),
-        (
-            "the id 99 does not exist, and is moved to row 4.",
-            refuses_the_next,
-        ),
-        (
-            "the id -1 does not exist, and is moved to row 0.",
-            moved_to_the_first,
-        ),
-        ("the id -5 does not exist, and wraps round.", from_the_end),
-        (
-            "the id 5 does not exist, and is moved to row 4.",
-            last_checked_only,
-        ),
-        (
-            "the id 5 does not exist, and gives [7. 7. 7.].",
-            lambda ids, table: np.where(
-                (ids < len(table))[:, None],
-                table[np.minimum(ids, len(table) - 1)],
-                7.0,
-            ),
-        ),
-        (
-            "NaN or infinity is returned.",
-            lambda ids, table: np.where(
-                ((ids >= 0) & (ids < len(table)))[:, None],
-                table[np.clip(ids, 0, len(table) - 1)],
-                np.nan,
-            ),
-        ),
-        (
-            "the shape is (3,) instead of (3, 3).",
-            lambda ids, table: table[ids, 0],
-        ),
-        (
-            "it returns a tuple; return the one that is asked for.",
-            two_answers,
-        ),
-        ("it returns list, not numbers.", lambda ids, table: [table, [1.0]]),
-        (
-            "it returns NoneType, not numbers.",
-            lambda ids, table: table[ids] if max(ids) < len(table) else None,
-        ),
-        ("your function raises KeyError: 'what was asked for'.", raises),
     ],
     "table_gradient": [
         ("of a repeated word only the last place counts.", overwritten),
-        ("of a repeated word only the first place counts.", first_place_only),
         ("repeated words add up; no mean.", averaged),
         (
             "the shape is (5, 2) instead of (6, 2).",
             lambda ids, upstream, n: upstream,
-        ),
-        (
-            "the ids [2, 4, 5] do not occur; their rows are 0.",
-            lambda ids, upstream, n: np.ones((n, upstream.shape[1])),
-        ),
-        (
-            "the rows of the ids [0, 1, 3] are wrong.",
-            lambda ids, upstream, n: np.zeros((n, upstream.shape[1])),
         ),
         (
             "upstream is not used: every place counts as 1.",
@@ -360,33 +149,6 @@ WRONG = {
             "the sign is that of a step downhill.",
             lambda ids, upstream, n: -np.eye(n)[ids].T @ upstream,
         ),
-        (
-            "the places add up; you took their mean.",
-            lambda ids, upstream, n: np.eye(n)[ids].T @ upstream / len(ids),
-        ),
-        *(
-            (f"the rows of the ids [{row}] are wrong.", spoilt(row, 7))
-            for row in (0, 1, 3)
-        ),
-        *(
-            (
-                "the ids [2, 4, 5] do not occur; their rows are 0.",
-                spoilt(row, 1),
-            )
-            for row in (2, 4, 5)
-        ),
-        ("the ids [2, 4, 5] do not occur; their rows are 0.", ones_tf),
-        (
-            "the shape is (6, 2) instead of (2, 4).",
-            lambda ids, upstream, n: np.eye(6)[ids].T @ upstream[:, :2],
-        ),
-        (
-            "NaN or infinity is returned.",
-            lambda ids, upstream, n: 0 / np.zeros((n, upstream.shape[1])),
-        ),
-        ("it returns list, not numbers.", lambda ids, upstream, n: [[1], []]),
-        ("it returns dict, not numbers.", lambda ids, upstream, n: {3: [1.0]}),
-        ("your function raises KeyError: 'what was asked for'.", raises),
     ],
 }
 
@@ -436,29 +198,6 @@ def frequent_numpy(words, min_count):
 )
 def test_answers_in_either_framework_are_accepted(book, name, answer):
     assert book[f"check_{name}"](answer).endswith(": correct.")
-
-
-@pytest.mark.parametrize("name", WRONG)
-@pytest.mark.parametrize(
-    "answer",
-    [
-        raises,
-        len,
-        7,
-        lambda *given: given,
-        lambda *given: "text",
-        lambda *given: [1.0, [2.0]],
-        lambda *given: {},
-        lambda *given: [math.nan],
-        lambda *given: np.full((6, 2), np.nan),
-        lambda *given: np.array([None]),
-        lambda *given: 1j,
-    ],
-)
-def test_whatever_an_answer_does_gets_a_sentence(book, name, answer):
-    said = book[f"check_{name}"](answer)
-    assert said.startswith("Exercise ") and said.endswith(".")
-    assert "correct" not in said and "attempted" not in said
 
 
 def spoiling(answer):
@@ -555,7 +294,6 @@ def test_answers_may_have_gradients_or_few_bits(book):
 # Lookups, for every type and size.
 
 
-@FEW
 @given(
     kind=st.sampled_from(["uint8", "uint16", "int8", "int32", "int64"]),
     table_kind=st.sampled_from(["float16", "bfloat16", "float32", "float64"]),

@@ -10,12 +10,6 @@ import pytest
 pytestmark = pytest.mark.xdist_group("frameworks")
 
 
-@pytest.fixture(scope="session")
-def book(chapter):
-    """The variables of the chapter after a run; not to be changed."""
-    return chapter("masks")
-
-
 # Right and wrong answers
 
 
@@ -72,12 +66,6 @@ def softmax(scores, axis=-1):
     return e / e.sum(axis, keepdims=True)
 
 
-def renormalised(scores, mask):
-    kept = softmax(scores) * mask
-    total = kept.sum(-1, keepdims=True)
-    return kept / np.where(mask.any(-1, keepdims=True), total, 1)
-
-
 def over_queries(scores, mask):
     e = np.exp(scores) * mask
     return e / e.sum(0)
@@ -90,24 +78,6 @@ def no_maximum(scores, mask):
 
 def pairs(num_words, seq_len):
     return triangle(num_words) + (seq_len - num_words) * num_words
-
-
-def pooled_on_the_right(vectors, key_mask):
-    """Take the first places for the words: right for padding on the right."""
-    counts = np.maximum(key_mask.sum(1), 1)
-    return np.stack(
-        [v[:n].mean(0) for v, n in zip(vectors, counts, strict=True)]
-    )
-
-
-def lowest(scores, mask):
-    return softmax(np.where(mask, scores, np.finfo(scores.dtype).min))
-
-
-def along_axis_1(scores, mask):
-    kept = np.where(mask, scores, -np.inf)
-    e = np.exp(kept - np.maximum(kept.max(1, keepdims=True), -1e300))
-    return e / np.maximum(e.sum(1, keepdims=True), 1e-300)
 
 
 # Wrong answers by exercise: the verdict after its number, and the answer.
@@ -123,10 +93,6 @@ WRONG = {
         ),
         ("the rows of pads are not masked.", lambda n, size: triangle(n)),
         (
-            "these are the pairs that are blocked.",
-            lambda n, size: size * size - pairs(n, size),
-        ),
-        (
             "a place sees itself; the diagonal is missing.",
             lambda n, size: pairs(n, size) - n,
         ),
@@ -134,36 +100,8 @@ WRONG = {
             "these are all pairs of words, the future included.",
             lambda n, size: n * n,
         ),
-        (
-            "0 is wrong for 5 words in 5.",
-            lambda n, size: pairs(n, size) * (n < 5),
-        ),
-        ("5 is wrong for 1 words in 4.", lambda n, size: pairs(n, 5)),
-        (
-            "1 is wrong for 0 words in 3.",
-            lambda n, size: max(1, pairs(n, size)),
-        ),
-        (
-            "0 is wrong for 4 words in 9.",
-            lambda n, size: pairs(n, size) * (n != 4),
-        ),
-        ("nan is wrong for 2 words in 5.", lambda n, size: np.nan),
-        ("True is wrong for 2 words in 5.", lambda n, size: n > 0),
-        ("the shape is (1,), not ().", lambda n, size: [pairs(n, size)]),
-        (
-            "your function returns None.",
-            lambda n, size: pairs(n, size) if n == 2 else None,
-        ),
     ],
     "window_mask": [
-        (
-            "the shape is (3,), not (7, 7).",
-            lambda seq_len, width: np.ones(3, bool),
-        ),
-        (
-            "it is float64, not bool.",
-            window(lambda back, w: 1.0 * ((back >= 0) & (back < w))),
-        ),
         (
             "inverted; True means may attend.",
             window(lambda back, w: (back < 0) | (back >= w)),
@@ -173,59 +111,16 @@ WRONG = {
             window(lambda back, w: (back > 0) & (back <= w)),
         ),
         (
-            "the diagonal is missing.",
-            window(lambda back, w: (back > 0) & (back < w)),
-        ),
-        (
             "one place too many in the window.",
             window(lambda back, w: (back >= 0) & (back <= w)),
-        ),
-        (
-            "the shape is (7, 7), not (8, 8).",
-            lambda seq_len, width: np.tri(7) > np.tri(7, k=-3),
-        ),
-        (
-            "one place too few in the window.",
-            window(lambda back, w: (back >= 0) & (back < w - 1)),
         ),
         (
             "the window reaches into the future.",
             window(lambda back, w: abs(back) < w),
         ),
-        (
-            "transposed; rows are queries.",
-            window(lambda back, w: (back <= 0) & (back > -w)),
-        ),
         ("the far past is not blocked.", window(lambda back, w: back >= 0)),
-        ("the future is not blocked.", window(lambda back, w: back < w)),
-        (
-            "the window is always 3.",
-            window(lambda back, w: (back >= 0) & (back < 3)),
-        ),
-        (
-            "the window is always 3.",
-            window(lambda back, w: (back >= 0) & (back < min(w, 3))),
-        ),
-        (
-            "False at [0, 0] is wrong for seq_len=4, window=6.",
-            window(
-                lambda back, w: (back >= 0) & (back < w) & (w <= len(back))
-            ),
-        ),
-        (
-            "nan at [0, 0] is wrong for seq_len=7, window=3.",
-            window(lambda back, w: np.nan * back),
-        ),
     ],
     "packed_mask": [
-        (
-            "it is int64, not bool.",
-            packed(lambda same, past, word: 1 * itself(same & past & word)),
-        ),
-        (
-            "the shape is (7, 7), not (2, 7, 7).",
-            lambda text_ids: np.tri(7) > 0,
-        ),
         (
             "inverted; True means may attend.",
             packed(lambda same, past, word: ~itself(same & past & word)),
@@ -239,33 +134,12 @@ WRONG = {
             packed(lambda same, past, word: itself(same & word)),
         ),
         (
-            "a pad sees the pads before it.",
-            packed(lambda same, past, word: same & past),
-        ),
-        (
             "the pads' rows are blind.",
             packed(lambda same, past, word: same & past & word),
         ),
         (
             "transposed; rows are queries.",
             packed(lambda same, past, word: itself(same & past.T & word)),
-        ),
-        (
-            "each place sees only itself.",
-            packed(lambda same, past, word: itself(same & ~same)),
-        ),
-        (
-            "False at [0, 2, 0] is wrong for text_ids "
-            "[[1, 1, 1, 2, 2, 0, 0], [1, 2, 2, 2, 2, 3, 3]].",
-            packed(
-                lambda same, past, word: itself(
-                    same & past & word & (np.tri(past.shape[0], k=-2) == 0)
-                )
-            ),
-        ),
-        (
-            "the shape is (2, 1, 1), not (3, 1, 1).",
-            packed(lambda same, past, word: itself(same & past & word)[:2]),
         ),
     ],
     "mean_of_words": [
@@ -274,81 +148,17 @@ WRONG = {
             "divided by all places instead of the words.",
             where_words(lambda kept: kept.mean(1)),
         ),
-        (
-            "this is the sum; divide it.",
-            where_words(lambda kept: kept.sum(1)),
-        ),
-        (
-            "the shape is (3,), not (2, 3).",
-            where_words(lambda kept: kept.sum((0, 1)) / 5),
-        ),
-        (
-            "1.6666 at [0, 0] is wrong for mask [[1, 1, 0, 0], [1, 1, 1, 0]].",
-            where_words(lambda kept: kept.sum(1) / 3),
-        ),
-        (
-            "divided by the words of all sentences.",
-            where_words(lambda kept: kept.sum(1) / 5),
-        ),
-        (
-            "this is the mean of the pads.",
-            lambda x, mask: mean_by_counts(x, ~mask),
-        ),
-        (
-            "0.0423 at [0, 0] is wrong for mask "
-            "[[0, 1, 1, 0, 1, 0, 0, 1], [1, 1, 1, 1, 1, 1, 1, 1]].",
-            pooled_on_the_right,
-        ),
-        (
-            "nan at a pad gets through; 0 * nan is nan.",
-            multiplied_mean,
-        ),
+        ("this is the sum; divide it.", where_words(lambda kept: kept.sum(1))),
+        ("nan at a pad gets through; 0 * nan is nan.", multiplied_mean),
         ("a sentence without words gets no zeros.", mean_by_counts),
-        (
-            "nan at [0, 0] is wrong for mask [[1, 1, 0, 0], [1, 1, 1, 0]].",
-            lambda x, mask: np.nan * x.mean(1),
-        ),
     ],
     "masked_softmax": [
-        ("the mask has no effect.", lambda scores, mask: softmax(scores)),
         (
             "masked after the softmax; see the sums of your rows.",
             lambda scores, mask: softmax(scores) * mask,
         ),
         ("the sum runs over the queries.", over_queries),
-        ("the sum runs over the queries.", along_axis_1),
-        (
-            "the sum runs over all weights.",
-            lambda scores, mask: (
-                np.exp(scores) * mask / (np.exp(scores) * mask).sum()
-            ),
-        ),
-        (
-            "the rows are not divided by their sums.",
-            lambda scores, mask: np.exp(scores) * mask,
-        ),
-        (
-            "inverted; True means may attend.",
-            lambda scores, mask: softmax(np.where(mask, -np.inf, scores)),
-        ),
-        (
-            "a blocked score of 0 still counts: its exponential is 1.",
-            lambda scores, mask: softmax(np.where(mask, scores, 0)),
-        ),
-        (
-            "0.0 at [0, 0, 0] is wrong where scores have three axes.",
-            lambda scores, mask: (
-                softmax(np.where(mask, scores, -np.inf)) * (scores.ndim == 2)
-            ),
-        ),
-        (
-            "large scores fail: subtract the largest *allowed*.",
-            no_maximum,
-        ),
-        (
-            "large scores fail: subtract the largest *allowed*.",
-            renormalised,
-        ),
+        ("large scores fail: subtract the largest *allowed*.", no_maximum),
         (
             "low scores fail: a finite fill is above them.",
             lambda scores, mask: softmax(np.where(mask, scores, -1e9)),
@@ -356,11 +166,6 @@ WRONG = {
         (
             "a blind row gets nan at [1, 0], not zeros.",
             lambda scores, mask: softmax(np.where(mask, scores, -np.inf)),
-        ),
-        ("a blind row gets 0.25 at [1, 0], not zeros.", lowest),
-        (
-            "nan at [0, 0] is wrong for three small rows.",
-            lambda scores, mask: np.nan * scores,
         ),
     ],
 }

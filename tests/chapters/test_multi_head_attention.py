@@ -22,12 +22,6 @@ NEEDED = {
 }
 
 
-@pytest.fixture(scope="session")
-def book(chapter):
-    """The variables of the chapter after a run; not to be changed."""
-    return chapter("multi_head_attention")
-
-
 # Right and wrong answers
 
 
@@ -111,38 +105,11 @@ def in_place(fold):
     return answer
 
 
-def shared(places):
-    """Return an answer that takes other matrices than it should."""
-
-    def answer(query, key, value, matrices, biases, num_heads):
-        given = query, key, value, matrices[places], biases[places]
-        return layer()(*given, num_heads)
-
-    return answer
-
-
 def always(num_heads):
     def answer(query, key, value, matrices, biases, _):
         return layer()(query, key, value, matrices, biases, num_heads)
 
     return answer
-
-
-def by_two(query, key, value, matrices, biases, num_heads):
-    d_head = query.shape[-1] / num_heads
-    factors = np.array([math.sqrt(d_head) / 2, 1, 1, 1])[:, None]
-    matrices, biases = matrices * factors[..., None], biases * factors
-    return layer()(query, key, value, matrices, biases, num_heads)
-
-
-def overflows(query, key, value, matrices, biases, num_heads):
-    query, key, value = (
-        split(x @ matrices[i] + biases[i], num_heads)
-        for i, x in enumerate((query, key, value))
-    )
-    weights = np.exp(query @ key.swapaxes(2, 3) / query.shape[-1] ** 0.5)
-    weights /= weights.sum(axis=-1, keepdims=True)
-    return joined(weights @ value) @ matrices[3] + biases[3]
 
 
 def sliced(heads):
@@ -157,13 +124,6 @@ def concatenated(heads, order=1):
     return np.concatenate(
         [heads[:, i] for i in range(heads.shape[1])][::order], axis=-1
     )
-
-
-def without_queries(matrices, biases):
-    """Write on what is given, so that nothing right is left to compare."""
-    biases[3] += biases[2] @ matrices[3]
-    biases[:3] = 0
-    return biases
 
 
 # Wrong answers by exercise: the verdict after its number, and the answer.
@@ -183,32 +143,9 @@ WRONG = {
             lambda d, h, bias: 4 * d * d + 4 * bias,
         ),
         (
-            "this is one head; there are h of them.",
-            lambda d, h, bias: 4 * d * (d // h) + 4 * (d // h) * bias,
-        ),
-        (
-            "this is one projection; there are more.",
-            lambda d, h, bias: d * d + d * bias,
-        ),
-        (
             "without biases there are fewer.",
             lambda d, h, bias: 4 * d * d + 4 * d,
         ),
-        ("1 is wrong for 32, 8, True.", lambda d, h, bias: 1),
-        (
-            "4097 is wrong for 32, 8, False.",
-            lambda d, h, bias: 4097 + 127 * bias,
-        ),
-        (
-            "4224 is wrong for 64, 4, True.",
-            lambda d, h, bias: 4096 + 128 * bias,
-        ),
-        (
-            "0 is wrong for 12, 2, False.",
-            lambda d, h, bias: (4 * d * d + 4 * d * bias) * (d > 12),
-        ),
-        ("nan is wrong for 32, 8, True.", lambda d, h, bias: math.nan),
-        ("the shape is (1,), not ().", lambda d, h, bias: [4 * d * d + 4 * d]),
     ],
     "merge_by_loop": [
         (
@@ -219,51 +156,17 @@ WRONG = {
             "the heads are joined along the words.",
             lambda heads: np.concatenate(list(heads.swapaxes(0, 1)), axis=1),
         ),
-        ("the shape is (2, 3, 5, 4), not (2, 5, 12).", lambda heads: heads),
         ("only brackets are set; word 0 holds head 0 alone.", brackets),
-        (
-            "the heads' columns alternate.",
-            lambda heads: heads.transpose(0, 2, 3, 1).reshape(2, 5, 12),
-        ),
         (
             "the last head comes first.",
             lambda heads: concatenated(heads, order=-1),
-        ),
-        ("this is one head alone.", lambda heads: heads[:, 0]),
-        (
-            "0.0 at [0, 0, 0] is wrong for heads (2, 3, 5, 4).",
-            lambda heads: np.zeros((2, 5, 12)),
-        ),
-        (
-            "nan at [0, 0, 0] is wrong for heads (2, 3, 5, 4).",
-            lambda heads: np.full((2, 5, 12), np.nan),
-        ),
-        (
-            "the shape is (1, 3, 6), not (1, 3, 8).",
-            lambda heads: np.concatenate([heads[:, i] for i in range(3)], -1),
         ),
         (
             "right, but by swapaxes; slice or join instead.",
             lambda heads: np.concatenate(list(heads.swapaxes(0, 1)), axis=-1),
         ),
-        (
-            "right, but by reshape; slice or join instead.",
-            lambda heads: np.array(
-                [
-                    [
-                        sentence[:, t].reshape(-1)
-                        for t in range(len(sentence[0]))
-                    ]
-                    for sentence in heads
-                ]
-            ),
-        ),
     ],
     "numpy_multi_head": [
-        (
-            "the shape is (2, 3, 5, 4), not (2, 5, 12).",
-            lambda query, *rest: np.zeros((2, 3, 5, 4)),
-        ),
         ("the split lacks its transpose.", layer(split=by_view)),
         ("the merge lacks its transpose.", layer(merge=brackets)),
         (
@@ -271,65 +174,22 @@ WRONG = {
             layer(split=by_view, merge=brackets),
         ),
         ("divide by sqrt(d_k), not by sqrt(d).", layer(of_model=True)),
-        ("the scores are not divided by sqrt(d_k).", layer(power=0)),
-        ("the softmax runs over the queries.", layer(axis=-2)),
         ("the output projection is missing.", layer(last=False)),
-        ("the biases are missing.", layer(bias=False)),
-        ("keys and values have changed places.", layer(order=(0, 2, 1))),
-        ("the matrices are (in, out).", layer(transposed=True)),
-        ("the keys' matrix makes the values.", shared([0, 1, 1, 3])),
-        ("the queries' matrix makes the keys.", shared([0, 0, 2, 3])),
-        ("one head has all columns; split them.", always(1)),
-        ("num_heads is always 3.", always(3)),
-        ("the scores are always divided by 2.", by_two),
-        ("large scores overflow; take off each row's maximum.", overflows),
-        (
-            "0.0 at [0, 0, 0] is wrong for 3 heads and a width of 12.",
-            lambda query, *rest: np.zeros_like(query),
-        ),
-        (
-            "nan at [0, 0, 0] is wrong for 3 heads and a width of 12.",
-            lambda query, *rest: np.nan * query,
-        ),
-        (
-            "0.0 at [0, 0, 0] is wrong for 2 heads and a width of 6.",
-            lambda query, *rest: layer()(query, *rest) * (len(query) > 1),
-        ),
     ],
     "repack": [
-        ("the shape is (8, 24), not (24, 8).", lambda rows, h: rows.T),
         ("nothing moved; reshape sets brackets.", lambda rows, h: rows),
         (
             "this is the way back, to (3, H, K).",
             reordered((4, 3, 2, 8), (1, 0, 2, 3)),
         ),
         ("these rows are (H, K, 3).", reordered((3, 4, 2, 8), (1, 2, 0, 3))),
-        ("these rows are (K, 3, H).", reordered((3, 4, 2, 8), (2, 0, 1, 3))),
-        ("these rows are (K, H, 3).", reordered((3, 4, 2, 8), (2, 1, 0, 3))),
         ("these rows are (3, K, H).", reordered((3, 4, 2, 8), (0, 2, 1, 3))),
-        (
-            "columns moved; they are the input's.",
-            reordered((24, 4, 2), (0, 2, 1)),
-        ),
-        (
-            "184.0 at [0, 0] is wrong for 4 heads and a width of 8.",
-            lambda rows, h: rows[::-1],
-        ),
-        (
-            "nan at [0, 0] is wrong for 4 heads and a width of 8.",
-            lambda rows, h: np.nan * rows,
-        ),
         ("num_heads is always 4.", reordered((3, 4, 2, 8), (1, 0, 2, 3))),
     ],
     "fold_biases": [
-        ("the shape is (12,), not (4, 12).", lambda m, b: b[3]),
         (
             "keys or values still have a bias; rows 1 and 2.",
             folded(lambda m, b: b[2] @ m[3], keep=(1, 1, 0, 1)),
-        ),
-        (
-            "keys or values still have a bias; rows 1 and 2.",
-            folded(lambda m, b: b[2] @ m[3], keep=(1, 0, 1, 1)),
         ),
         (
             "the queries' bias matters and has to stay.",
@@ -340,37 +200,12 @@ WRONG = {
             folded(lambda m, b: 0),
         ),
         (
-            "the values' bias is dropped, but it reaches the output.",
-            in_place(fold=0),
-        ),
-        ("the queries' bias matters and has to stay.", without_queries),
-        (
             "the values' bias still has to pass a matrix.",
             folded(lambda m, b: b[2]),
         ),
         (
-            "a row vector stands to the left of its matrix.",
-            folded(lambda m, b: m[3] @ b[2]),
-        ),
-        (
-            "the keys' bias goes nowhere.",
-            folded(lambda m, b: (b[1] + b[2]) @ m[3]),
-        ),
-        (
             "the output's own bias has to stay.",
             folded(lambda m, b: b[2] @ m[3], keep=(1, 0, 0, 0)),
-        ),
-        (
-            "7.4424 at [3, 0] is wrong: the output changes.",
-            folded(lambda m, b: 7),
-        ),
-        (
-            "nan at [0, 0] is wrong: the output changes.",
-            lambda m, b: np.nan * b,
-        ),
-        (
-            "nan at [3, 0] is wrong: the output changes.",
-            folded(lambda m, b: np.nan),
         ),
     ],
 }
