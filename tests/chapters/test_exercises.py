@@ -5,9 +5,7 @@ says of wrong answers is in the tests of its chapter.
 """
 
 import inspect
-import re
 
-import numpy as np
 import pytest
 
 from tools.net import shapes
@@ -38,24 +36,13 @@ def test_untouched_stub_is_reported(chapter, notebook, number, name):
 
 
 @pytest.mark.parametrize(("notebook", "number", "name"), EXERCISES)
-def test_shapes_in_a_stub_are_those_of_its_solution(
-    chapter, notebook, number, name
-):
-    book, faults = chapter(notebook), []
-    stub, solution = inspect.getsource(book[name]), f"{name}_solution"
-    answer = shapes.attempted(stub, solution, book, faults)
-    verdict = book[f"check_{name}"](answer)
-    assert verdict == f"Exercise {number}: correct."
-    assert not faults, "\n".join(faults)
-
-
-@pytest.mark.parametrize(("notebook", "number", "name"), EXERCISES)
 def test_no_answer_at_all_gets_one_sentence(
     chapter, odd, notebook, number, name
 ):
     answer, _ = odd
     verdict = chapter(notebook)[f"check_{name}"](answer)
-    assert re.fullmatch(rf"Exercise {number}: .+\.", verdict)
+    assert verdict.startswith(f"Exercise {number}: ")
+    assert verdict.endswith(".") and "\n" not in verdict
     assert "correct" not in verdict and "attempted" not in verdict
 
 
@@ -84,6 +71,18 @@ def test_an_answer_that_stops_half_way_is_not_accepted(
 @pytest.mark.parametrize(("notebook", "number", "name"), EXERCISES)
 def test_nan_is_not_accepted(chapter, notebook, number, name):
     book = chapter(notebook)
-    solution = book[f"{name}_solution"]
-    verdict = book[f"check_{name}"](lambda *given: np.nan * solution(*given))
+    solution, nan = book[f"{name}_solution"], float("nan")
+    verdict = book[f"check_{name}"](lambda *given: nan * solution(*given))
     assert "correct" not in verdict
+
+
+@pytest.mark.parametrize(("notebook", "number", "name"), EXERCISES)
+def test_shapes_in_a_stub_are_those_of_its_solution(
+    chapter, notebook, number, name
+):
+    book, faults = chapter(notebook), []
+    stub, solution = inspect.getsource(book[name]), f"{name}_solution"
+    answer = shapes.attempted(stub, solution, book, faults)
+    verdict = book[f"check_{name}"](answer)
+    assert verdict == f"Exercise {number}: correct."
+    assert not faults, "\n".join(faults)
