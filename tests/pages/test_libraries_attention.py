@@ -109,7 +109,7 @@ def test_a_row_has_the_number_of_its_own_call(
     lines = numbered_pages["book/libraries.md"].split("\n")
     found = [names_of(line) for line in lines if f"| `{call}` |" in line]
     assert found == [{name}], (
-        f"book/libraries.md should have one row `{call}`, with <!--= {name} -->"
+        f"book/libraries.md should have a row `{call}` with <!--= {name} -->"
     )
 
 
