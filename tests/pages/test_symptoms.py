@@ -217,6 +217,18 @@ def test_each_sentence_is_taken_out(ask, framework, row):
     assert said.startswith(f"Wrong: sentence {row} taken out"), said
 
 
+@pytest.mark.parametrize("place", range(1, 5))
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_each_place_is_asked_for_its_past(ask, framework, place):
+    def hides(ids):
+        later = ids.new_ones(5, 5).triu(1).bool()
+        later[place - 1, place] = False
+        return later
+
+    said = ask("change_the_future", framework, by_hand(framework, hides))
+    assert said.startswith(f"Wrong: other words from place {place} on"), said
+
+
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_a_mask_that_is_kept_and_spoiled_is_found(ask, framework):
     kept = np.zeros(5, bool)

@@ -2,16 +2,17 @@
 
 A new window costs five times as much as another page in the same one. So each
 process has one tab: `look` shows a page to all tests that only look at it,
-`visit` loads it for one test that does more, as it comes to a new reader.
-Nothing here may leave the machine: a test fails if a page asks another host
-for something, misses a file or raises an error.
+`visit` loads it anew for a test that does more.
+A test fails if a page asks another host, misses a file or raises an error.
 """
 
 import os
+from functools import cache
 
 import pytest
 
 from tools import chromium
+from tools.notebooks import Notebook
 from tools.server import serving
 from tools.settings import BOOK, HTML, ROOT, config, contents
 
@@ -48,6 +49,12 @@ def site():
 
 
 @pytest.fixture(scope="session")
+def notebook():
+    """Return a function: a chapter's name, 'book/masks' -> its Notebook."""
+    return cache(lambda name: Notebook.read(ROOT / f"{name}.ipynb"))
+
+
+@pytest.fixture(scope="session")
 def repository():
     """Return the repository's address, or "" if the site was built without."""
     with pytest.MonkeyPatch.context() as patch:
@@ -81,9 +88,7 @@ class Tab:
         self.page.on("request", self.check_request)
         self.page.on("response", self.check_response)
         self.page.on("console", self.check_message)
-        self.page.on(
-            "pageerror", lambda error: self.faults.append(f"error: {error}")
-        )
+        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
 
     def check_request(self, request):
         if not request.url.startswith((self.site, "data:", "blob:")):
@@ -164,8 +169,8 @@ def scriptless_tab(browser, site):
 def look(tab):
     """Return a function: page's name -> the page, to be looked at only.
 
-    It takes the window's width, what the system says and whether all that is
-    folded shall be open; these may change, while the page is the same.
+    It takes the window's width, the system's settings, and unfolded=True to
+    open all folds.
     """
     yield tab.look
     tab.report()
