@@ -12,11 +12,6 @@ import yaml
 from tools.settings import ROOT
 
 PYTHONS = ["python3.11", "python3.12", "python3.13", "python3", "python"]
-TARGETS = [
-    *("help", "site", "serve", "watch", "pdf", "test", "proof"),
-    *("outputs", "copies", "chapter", "mutants", "bench"),
-    *("constraints", "repository", "clean"),
-]
 PINS = ["requirements.txt", "constraints.txt"]
 # A Python that makes a .venv in which anything works, and one of a version.
 SOUND = """case "$1 $2" in
@@ -80,9 +75,12 @@ def sentence(result):
 INSTALL = ".venv/installed"
 
 
-def test_help_lists_every_target(copy):
+def test_help_and_the_readme_name_every_target(copy):
+    phony = re.search(r"\.PHONY:((?: \w+| \\\n\t\w+)+)", text("Makefile"))[1]
+    targets = set(re.findall(r"\w+", phony))
     lines = make(copy).stdout.splitlines()
-    assert [line.split()[0] for line in lines] == TARGETS
+    assert {line.split()[0] for line in lines} == targets and len(targets) > 9
+    assert [t for t in targets if f"make {t}" not in text("README.md")] == []
 
 
 @pytest.mark.parametrize(
@@ -212,18 +210,11 @@ def test_the_site_is_published_from_pins_with_hashes():
     assert plain[0] <= plain[1] <= plain[2], "Run: make constraints"
 
 
-def test_readme_names_the_commands_and_the_licences():
-    readme = text("README.md")
-    assert readme.index("make site") < readme.index("make test")
-    for target in TARGETS:
-        assert f"make {target}" in readme, target
-    for name in ("README.md", "LICENSE"):
-        assert "MIT" in text(name) and "CC BY 4.0" in text(name), name
-
-
 def test_citation_can_be_read():
     citation = yaml.safe_load(text("CITATION.cff"))
     assert citation["cff-version"] == "1.2.0"
     assert citation["title"] == yaml.safe_load(text("_config.yml"))["title"]
     assert citation["license"] == ["MIT", "CC-BY-4.0"]
     assert citation["message"] and citation["authors"]
+    for name in ("README.md", "LICENSE"):
+        assert "MIT" in text(name) and "CC BY 4.0" in text(name), name

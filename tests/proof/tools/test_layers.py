@@ -1,7 +1,6 @@
-"""Each layer of the tools uses only what stands below it.
+"""Each layer of the tools imports only what is below it.
 
-The picture is in CONTRIBUTING.md; what is imported is read off the syntax
-trees.
+CONTRIBUTING.md draws the layers; no test imports another.
 """
 
 import ast

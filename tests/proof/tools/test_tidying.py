@@ -46,7 +46,7 @@ def path(tmp_path, monkeypatch):
 
 @pytest.fixture
 def runs(monkeypatch):
-    """Count the notebooks that are given to a kernel, and give it none."""
+    """Return the list of notebooks that would have been run."""
     executed = []
 
     def execute(notebook):
