@@ -101,7 +101,7 @@ def normalise(new, old):
 
 
 def write(notebook):
-    """Write a notebook in one step: the old file or the new one, no half."""
+    """Write a notebook in one step, so that no half of it can be left."""
     text = nbformat.writes(notebook.node) + "\n"
     path = notebook.path.resolve()
     with tempfile.NamedTemporaryFile(
@@ -140,9 +140,9 @@ def committed(path):
 
 
 def tidied(old, was):
-    """Return a notebook with its outputs of before, if its code is the same.
+    """Return a notebook with its committed outputs, or None if code changed.
 
-    Without a kernel, that is. was: the notebook as committed, or None.
+    was: the notebook as committed, or None.
     """
     if not was or [c.source for c in old.code] != [c.source for c in was.code]:
         return None
@@ -153,14 +153,14 @@ def tidied(old, was):
 
 
 def store(path, anew):
-    """Store the outputs of a notebook; return whether any byte changed.
+    """Store the outputs of a notebook; return what was done, in words.
 
-    anew: also where no code has changed since the last commit.
+    anew: run it also if no code has changed since the last commit.
     """
     old = Notebook.read(path)
     before = path.read_bytes()
-    new = None if anew else tidied(old, committed(path))
-    new = normalise(new or execute(old), old)
+    tidy = None if anew else tidied(old, committed(path))
+    new = normalise(tidy or execute(old), old)
     # No lock: an editor would not heed it, and a file is whole in any case.
     if path.read_bytes() != before:
         raise NotebookError(
@@ -168,13 +168,16 @@ def store(path, anew):
             f"another run. Run again: {remedy(path)}"
         )
     write(new)
-    return path.read_bytes() != before
+    if tidy:
+        return "tidied; no code has changed, so its outputs stay"
+    changed = path.read_bytes() != before
+    return "stored" if changed else "unchanged; it prints what is stored"
 
 
 def fault_of(path, anew):
     """Store the outputs of a notebook; return what stopped it, or None."""
     try:
-        changed = store(path, anew)
+        done = store(path, anew)
     except NotebookError as error:
         return str(error)
     except OSError as error:
@@ -182,7 +185,7 @@ def fault_of(path, anew):
             f"{label(path)}: {error.strerror}. "
             f"Once that is mended, run: {remedy(path)}"
         )
-    print(f"{label(path)}: {'stored' if changed else 'unchanged'}")
+    print(f"{label(path)}: {done}")
     return None
 
 
@@ -204,5 +207,6 @@ def main(names):
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for end in (signal.SIGINT, signal.SIGTERM):  # ignored in the background
+        signal.signal(end, signal.default_int_handler)
     sys.exit(main(sys.argv[1:]))
