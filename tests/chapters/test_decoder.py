@@ -51,12 +51,6 @@ def mask(allowed):
     return answer
 
 
-def of_target(source, target):
-    if source.shape != target.shape:
-        return mask(lambda key, query, past: key)(source, target)
-    return mask(lambda key, query, past: key)(target, target)
-
-
 def loop(row=-1, stop=True, keep=slice(1, None)):
     """Return an answer of exercise 3, with a mistake."""
 
@@ -108,7 +102,10 @@ WRONG = {
             "the queries are masked, and the keys are not",
             mask(lambda key, query, past: query),
         ),
-        ("made from the target; the keys are the source", of_target),
+        (
+            "only a triangle; the pads of the source are not blocked",
+            mask(lambda key, query, past: past),
+        ),
     ],
     "decode_one": [
         ("the start is part of it", loop(keep=slice(None))),
