@@ -102,10 +102,6 @@ WRONG = {
             "the queries are masked, and the keys are not",
             mask(lambda key, query, past: query),
         ),
-        (
-            "only a triangle; the pads of the source are not blocked",
-            mask(lambda key, query, past: past),
-        ),
     ],
     "decode_one": [
         ("the start is part of it", loop(keep=slice(None))),
@@ -167,22 +163,35 @@ def test_one_dropout_reaches_all_parts_by_position_too(chapter):
         assert rates(model) == [0.0] * (4 + 6 + 1)
 
 
-def test_dropout_acts_on_words_with_positions_and_on_each_sublayer(chapter):
+def test_dropout_acts_on_words_with_positions_together(chapter):
+    import tensorflow as tf
+    import torch
+
+    got, ids = [], np.array([[3, 1, 2], [2, 0, 0]])
+
+    def drop(x):
+        got.append(x)
+        return 0 * x
+
+    model, model_tf = both(chapter("decoder"), "Transformer", 7, 1, 4, 2, 3)
+    for ours, method, given in [
+        (model, "forward", torch.tensor(ids)),
+        (model_tf, "call", tf.constant(ids)),
+    ]:
+        with torch.no_grad():
+            whole = ours.embed(given)
+            setattr(ours.dropout, method, drop)
+            assert not np.any(ours.embed(given))
+        assert np.array_equal(got.pop(), whole) and not got
+
+
+def test_dropout_acts_on_what_each_sublayer_returns(chapter):
     """A rate near one leaves what dropout does not reach: in pre-norm, x."""
     import tensorflow as tf
     import torch
 
-    book, most = chapter("decoder"), 1 - 1e-7
-    ids = np.array([[3, 1, 2], [2, 0, 0]])
-    model, model_tf = both(book, "Transformer", 7, 1, 4, 2, 3, dropout=most)
-    assert not model.embed(torch.tensor(ids)).any()
-    assert model.eval().embed(torch.tensor(ids)).all()
-    seen = []
-    model_tf.decode = lambda ids, *memory: seen.append(model_tf.embed(ids))
-    model_tf(tf.constant(ids), tf.constant(ids), training=True)
-    assert not seen[0].numpy().any()
-    assert model_tf.embed(tf.constant(ids)).numpy().all()
-    layer, layer_tf = both(book, "DecoderLayer", 4, 2, 3, True, most)
+    sizes = (4, 2, 3, True, 1 - 1e-7)
+    layer, layer_tf = both(chapter("decoder"), "DecoderLayer", *sizes)
     x = np.float32(np.random.default_rng(0).normal(size=(2, 3, 4)))
     found = layer(torch.tensor(x), torch.tensor(x)).detach()
     found_tf = layer_tf(tf.constant(x), tf.constant(x), training=True)

@@ -99,10 +99,6 @@ WRONG = {
                 [g[:, None] * m, s @ (g[:, None] * m) + b]
             ),
         ),
-        (
-            "the scale belongs to rows.",
-            lambda g, s, m, b: np.vstack([m * g, s @ m + b]),
-        ),
     ],
     "second_norm_factor": [
         (
