@@ -18,7 +18,7 @@ pytestmark = pytest.mark.xdist_group("frameworks")
 NEEDED = {
     *("attend_tf", "split_heads_tf", "merge_heads_tf"),
     *("head_width", "mask_per_head", "projections"),
-    *("MultiHeadProjectionsTF", "MultiHeadAttentionTF"),
+    "MultiHeadAttentionTF",
 }
 
 
