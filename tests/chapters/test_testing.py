@@ -79,10 +79,8 @@ WRONG = {
     "find_bug": [
         ("it calls 4 checks for 'no causal mask'", ask_all),
         (
-            "it takes 'one position for all' for 'encoder without its mask'",
-            lambda ask: (
-                "pads in the loss" if ask("future") else "no causal mask"
-            ),
+            "it takes 'one position for all' for 'no causal mask'",
+            lambda ask: "no causal mask" if not ask("steps") else "",
         ),
     ],
     "choose": [
@@ -309,12 +307,3 @@ def test_both_probes_ask_the_model(book, kind):
 
 def test_an_error_is_a_check_that_fails(book):
     assert not book["passes_check"](lambda p: 1 / 0, None)
-
-
-def test_the_best_sets_are_the_best(book):
-    seen = {"a": {1, 2}, "b": {2, 3}, "c": {3}, "d": {1}}
-    assert book["best_sets"](seen, 2) == [
-        ("a", "b"),
-        ("a", "c"),
-        ("b", "d"),
-    ]
