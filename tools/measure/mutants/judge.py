@@ -9,25 +9,41 @@ first that does not hold has noticed it.
 import io
 import re
 from contextlib import redirect_stderr, redirect_stdout
+from types import SimpleNamespace
 
 import pytest
 from nbformat import NotebookNode
+from nbval.plugin import coalesce_streams, nocolors
 
 from tools.net.rules import RULES
 from tools.net.rules.stored import file_is_as_written
 from tools.net.run import Run
-from tools.net.strict_nbval import RUNS, compare_outputs
-from types import SimpleNamespace
-from nbval.plugin import coalesce_streams, nocolors
 from tools.net.shapes import ShapeError
+from tools.net.strict_nbval import RUNS, compare_outputs
 from tools.notebooks import Notebook, NotebookError
 from tools.settings import BOOK
 
 
 def agree(stored, computed):
-    SK=("metadata","traceback","prompt_number","output_type","name","execution_count","image/png","image/jpeg")
-    cell = SimpleNamespace(parent=SimpleNamespace(skip_compare=SK),colors=nocolors,sanitize=lambda v: v,format_output_compare=lambda *v: None)
-    return compare_outputs(cell, coalesce_streams(computed), coalesce_streams(stored))
+    SK = (
+        "metadata",
+        "traceback",
+        "prompt_number",
+        "output_type",
+        "name",
+        "execution_count",
+        "image/png",
+        "image/jpeg",
+    )
+    cell = SimpleNamespace(
+        parent=SimpleNamespace(skip_compare=SK),
+        colors=nocolors,
+        sanitize=lambda v: v,
+        format_output_compare=lambda *v: None,
+    )
+    return compare_outputs(
+        cell, coalesce_streams(computed), coalesce_streams(stored)
+    )
 
 
 class Caught(Exception):
