@@ -9,6 +9,7 @@ from functools import cache
 
 import pytest
 
+from tools.net.claims import SOURCE
 from tools.net.markdown import anchor, links, sections
 from tools.net.rules import pages
 from tools.net.rules.common import CASES
@@ -52,7 +53,8 @@ def test_the_bibliography_has_each_source_once_and_no_other():
     used = {}
     for path in [*CHAPTERS, *PAGES]:
         for titles, text in headed(path) if path != BIBLIOGRAPHY else ():
-            for _, target in links(text):
+            sources = [*links(text), *SOURCE.findall(text)]
+            for _, target in sources:
                 if target.startswith("http") and "/colab." not in target:
                     place = f"{path.name}#{anchor(titles[-1])}"
                     used.setdefault(target, []).append(place)

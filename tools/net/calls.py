@@ -7,15 +7,6 @@ from contextlib import suppress
 
 from tools.net.markdown import outside_fences
 
-ORDER = re.compile(
-    r"(?:(PyTorch|Keras)'s? (?:order |attention layers )?is"
-    r"|`([\w.]+)`, in the order) "
-    r"(\*?\w+\*?, \**\w+\**, \w+)"
-)
-# A library, and the layout of weights that the same line says it has.
-LAYOUT = re.compile(
-    r"(PyTorch|Keras)(?:(?!PyTorch|Keras)[^:\n])*?(\((?:out, in|in, out)\))"
-)
 HOMES = ("", "nn.", "keras.layers.")  # of names that a text shortens
 
 
@@ -36,32 +27,6 @@ def check_calls(text, namespace):
                     f"{', '.join(known[0])}. Correct the name, or the order."
                 )
     return messages
-
-
-def check_orders(text, orders):
-    """Return a message for each order of arguments that is another one.
-
-    orders: library or function -> its true order, 'query, value, key'.
-    """
-    return [
-        f"the text has the order {said} for {library or function}, whose "
-        f"order is {right}. Correct it."
-        for library, function, said in ORDER.findall(text)
-        if (right := orders[library or function]) != said.replace("*", "")
-    ]
-
-
-def check_layouts(text, layouts):
-    """Return a message for each layout of weights that is the other one.
-
-    layouts: library -> its true layout, '(out, in)'.
-    """
-    return [
-        f"the text has weights as {said} in {library}, which stores "
-        f"{layouts[library]}. Correct it."
-        for library, said in LAYOUT.findall(outside_fences(text))
-        if said != layouts[library]
-    ]
 
 
 def calls(code):

@@ -10,7 +10,7 @@ import torch
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from tools.net import tex
-from tools.net.calls import check_calls, check_layouts, check_orders
+from tools.net.calls import check_calls
 from tools.net.claims import check_claims
 from tools.net.formulas import Letters, check_formulas, compare
 from tools.net.formulas import formulas as formulas_of
@@ -401,21 +401,3 @@ def test_call_of_what_nobody_knows_passes(libraries):
     assert not check_calls(
         "`nobody(knows=it)`, `torch.equal(a, b)`", libraries
     )
-
-
-ORDERS = {"PyTorch": "query, key, value", "Keras": "query, value, key"}
-LAYOUTS = {"PyTorch": "(out, in)", "Keras": "(in, out)"}
-STATED = """
-PyTorch's order is query, key, value; Keras' is query, *value*, key.
-Keras stores it as it is; PyTorch the transpose, (out, in).
-PyTorch as (out, in), so it is transposed, and Keras as (in, out).
-"""
-
-
-@pytest.mark.parametrize(("text",), cases(STATED))
-def test_order_or_layout_that_is_another_is_rejected(text):
-    assert not check_orders(text, ORDERS) + check_layouts(text, LAYOUTS)
-    names = {"PyTorch": "Keras", "Keras": "PyTorch"}
-    other = re.sub("PyTorch|Keras", lambda name: names[name[0]], text)
-    found = check_orders(other, ORDERS) + check_layouts(other, LAYOUTS)
-    assert found and all("Correct it." in message for message in found)
