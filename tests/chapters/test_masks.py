@@ -339,6 +339,13 @@ def test_blocked_scores_count_for_nothing_however_low_the_others(twins):
         assert output.tolist() == [[2]] and weights.tolist() == [[1, 0]]
 
 
+def test_a_blind_row_of_one_place_is_zero(twins):
+    one, blind = np.ones((1, 1, 1)), np.zeros((1, 1, 1), bool)
+    for attend_or_zero in twins("attend_or_zero"):
+        output, weights = attend_or_zero(one, one, one, blind)
+        assert output == weights == 0
+
+
 def test_the_fill_is_added_to_the_scores_after_the_division(twins):
     rng = np.random.default_rng(0)
     query, key, value = (

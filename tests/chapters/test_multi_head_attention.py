@@ -232,6 +232,7 @@ def test_heads_are_split_and_merged(twins, B, T, H, K, kind, step):
     pairs = zip(twins("split_heads"), twins("merge_heads"), strict=True)
     for split_heads, merge_heads in pairs:
         heads = split_heads(x, H)
+        assert heads.dtype == x.dtype
         np.testing.assert_array_equal(heads, right)
         np.testing.assert_array_equal(merge_heads(heads), x)
 
