@@ -126,15 +126,14 @@ CELLS = {
         "still running after 3 s. Mend an endless loop",
     ),
 }
+NO_NOTEBOOK = "is no Jupyter notebook. Restore it, as with: git checkout"
 FILES = {
-    "not_json": (b"print('hello')", "is not JSON. Restore it"),
-    "binary": (b"\x89PNG\xff\x00", "is not JSON. Restore it"),
-    "list": (b"[1]", "is JSON, but not a notebook. Restore it"),
-    "object": (b"{}", "is JSON, but not a notebook. Restore it"),
+    "binary": (b"\x89PNG\xff\x00", NO_NOTEBOOK),
+    "object": (b"{}", NO_NOTEBOOK),
     "no_source": (
         b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": '
         b'[{"cell_type": "markdown", "id": "a", "metadata": {}}]}',
-        "breaks the notebook format. Restore it",
+        NO_NOTEBOOK,
     ),
     "conflict": (
         b'{\n<<<<<<< HEAD\n "cells": [],\n=======\n>>>>>>> main\n}',
@@ -192,16 +191,43 @@ def test_comparison_names_the_cell_that_loses_the_process(folder):
     write(folder / "sound.ipynb")
     before = contents(folder)
     # In a process that may be lost, as in `make test`.
-    process = start(COMPARE, "--nbval-cell-timeout=3", "-n1", folder)
+    process = start(COMPARE, "--cell-timeout=3", "-n1", folder)
     code, said = finish(process)
     assert code == 1 and contents(folder) == before
     for name, (_, message) in CELLS.items():
         assert f"{name}.ipynb [2]: {message}" in said
+        assert f"{name}.ipynb [2] failed" in said
     # One failure for each; what came after it says so, and is not compared,
     # nor are the two lost cells, which xdist hands out once more.
     assert "3 failed, 5 passed, 5 skipped" in said
-    assert "a cell above hangs or ended the process" in said
     assert "Traceback" not in said
+
+
+ASKED_TWICE = """
+import pytest
+
+@pytest.mark.parametrize("turn", [1, 2])
+def test_of_what_it_leaves(chapter, turn):
+    chapter({!r})
+"""
+
+
+@pytest.mark.parametrize("cells_first", [True, False])
+def test_chapter_that_fails_is_run_once_and_said_once(folder, cells_first):
+    ran = folder.parent / "ran"
+    source = f"open({str(ran)!r}, 'a').write('x')\nassert 1 == 2, 'no'"
+    path = write(folder / "small.ipynb", source)
+    test = folder.parent / "test_small.py"
+    test.write_text(ASKED_TWICE.format(str(path.with_suffix(""))))
+    order = [path, test] if cells_first else [test, path]
+    code, said = finish(start(COMPARE, *order))
+    assert code == 1 and ran.read_text() == "x"
+    passed = "1 passed, " if cells_first else ""
+    assert f"1 failed, {passed}{3 if passed else 4} skipped" in said
+    assert said.count("small.ipynb [2]: AssertionError: no\n") == 1
+    assert f"{path} [2] failed" in said
+    # The traceback is the cell's, with its line, and nothing of the tools.
+    assert "assert 1 == 2" in said and "tools/net" not in said
 
 
 def test_comparison_names_the_file_that_is_no_notebook(folder):
@@ -303,107 +329,44 @@ def test_second_of_two_runs_keeps_what_the_first_has_stored(folder):
 # Notebooks that other programs have saved
 
 
-def saved_by_colab():
-    """Return a notebook with what Colab adds to it."""
-    data = {
-        "text/plain": ["2"],
-        "application/vnd.google.colaboratory.intrinsic+json": {"type": "int"},
-    }
-    cell = {
-        "cell_type": "code",
-        "source": ["1 + 1"],
-        "metadata": {
-            "id": "Hx3k",
-            "outputId": "1f0c",
-            "colab": {"base_uri": "https://localhost:8080/"},
-            "executionInfo": {"status": "ok", "elapsed": 7},
-        },
-        "execution_count": 3,
-        "outputs": [
-            {
-                "output_type": "execute_result",
-                "data": data,
-                "metadata": {},
-                "execution_count": 3,
-            }
-        ],
-    }
-    metadata = {
-        "colab": {"provenance": [], "gpuType": "T4"},
-        "accelerator": "GPU",
-        "kernelspec": {"name": "python3", "display_name": "Python 3"},
-        "language_info": {"name": "python"},
-        "widgets": {"application/vnd.jupyter.widget-state+json": {"1f": {}}},
-    }
-    return {
-        "nbformat": 4,
-        "nbformat_minor": 0,
-        "metadata": metadata,
-        "cells": [cell],
-    }
+def saved_by_colab(node):
+    """Return a notebook with what Colab adds to it, and without ids."""
+    node.update(nbformat_minor=0)
+    node.metadata.update(colab={"gpuType": "T4"}, accelerator="GPU")
+    node.metadata.language_info = {"name": "python"}
+    for cell in without_ids(node).cells:
+        cell.metadata.update(id="Hx3k", outputId="1f0c", executionInfo={})
+        cell.outputs[0].data["application/vnd.google+json"] = {"type": "int"}
+    return node
 
 
-def of_version_3():
+def of_version_3(node):
     """Return a notebook as IPython 2 saved it."""
-    cell = {
-        "cell_type": "code",
-        "input": ["1 + 1"],
-        "language": "python",
-        "collapsed": False,
-        "metadata": {},
-        "prompt_number": 1,
-        "outputs": [
-            {
-                "output_type": "pyout",
-                "text": ["2"],
-                "metadata": {},
-                "prompt_number": 1,
-            }
-        ],
-    }
-    worksheet = {"cells": [cell], "metadata": {}}
-    return {
-        "nbformat": 3,
-        "nbformat_minor": 0,
-        "metadata": {"name": ""},
-        "worksheets": [worksheet],
-    }
+    return nbformat.convert(node, 3)
 
 
-def without_cell_ids():
-    """Return a notebook of the newest format, but for what it demands."""
-    cell = {
-        "cell_type": "code",
-        "source": "1 + 1",
-        "metadata": {},
-        "execution_count": None,
-        "outputs": [],
-    }
-    return {
-        "nbformat": 4,
-        "nbformat_minor": 5,
-        "metadata": {},
-        "cells": [cell],
-    }
+def without_ids(node):
+    """Return a notebook whose cells have no ids, as its format demands."""
+    for cell in node.cells:
+        del cell["id"]
+    return node
 
 
 @pytest.mark.filterwarnings("ignore:Cell is missing an id field")
-@pytest.mark.parametrize(
-    "saved", [saved_by_colab, of_version_3, without_cell_ids]
-)
+@pytest.mark.parametrize("saved", [saved_by_colab, of_version_3, without_ids])
 def test_foreign_notebook_is_rejected_until_recorded(folder, saved):
     def found():
         notebook = Notebook.read(path)
         return [m for check in STORED for m in check(notebook)]
 
-    path = folder / "foreign.ipynb"
-    path.write_text(json.dumps(saved()))
+    path = write(folder / "foreign.ipynb")
+    saved_so = saved(nbformat.read(path, as_version=4))
+    path.write_text(json.dumps(saved_so))
     messages = found()
     assert messages and all("make outputs NB=" in m for m in messages)
     assert outputs.main([path]) == 0
     assert found() == []
-    assert [cell.outputs[0].data for cell in Notebook.read(path).code] == [
-        {"text/plain": "2"}
-    ]
+    for cell in Notebook.read(path).code:
+        assert cell.outputs[0].data == {"text/plain": "2"}
     stored = contents(folder)
     assert outputs.main([path]) == 0 and contents(folder) == stored

@@ -7,7 +7,6 @@ import io
 import re
 
 import pytest
-from matplotlib.figure import Figure
 from nbformat.v4 import new_code_cell, new_notebook, writes
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
@@ -16,7 +15,6 @@ from sphinx.util.docutils import docutils_namespace
 
 from tools import chromium
 from tools.commands.outputs import execute
-from tools.net import figures
 from tools.notebooks import Notebook
 from tools.settings import BOOK, ROOT
 
@@ -74,15 +72,6 @@ def test_a_sheet_that_the_theme_adds_is_not_left_out(build, tmp_path):
     sheet.write_text("a { color: red }")
     with pytest.raises(ExtensionError, match="_static/styles/new.css: add"):
         build(extensions, "index.rst", "B\n=\n")
-
-
-def test_a_text_that_takes_room_in_the_drawing_is_refused(monkeypatch):
-    figure = Figure()
-    figure.subplots().set_xlabel("x")
-    assert figures.contents(figure)["Texts"]
-    monkeypatch.delattr(figures.Renderer, "_get_font_height_metrics")
-    with pytest.raises(RuntimeError, match="Mend Renderer in"):
-        figures.contents(figure)
 
 
 NATIVE = "import os\nos.write(1, b'native')\nos.write(2, b'native')\nprint(1)"

@@ -14,14 +14,14 @@ from functools import partial
 from itertools import groupby
 
 from tools.measure.mutants.judge import hold_cell, hold_to_tests, judge
-from tools.net import kernel
+from tools.net import compare
 from tools.net.run import Run
 from tools.notebooks import label, remedy
 
 WORKERS = os.cpu_count()
 SECONDS = 40  # of CPU time for a mutant; or five times as long, waiting
 # A fork has no other threads than its own, so nothing may have many.
-ENVIRONMENT = kernel.ENVIRONMENT | {
+ENVIRONMENT = compare.ENVIRONMENT | {
     "OMP_NUM_THREADS": "1",
     "MPLBACKEND": "module://matplotlib_inline.backend_inline",
     "TF_CPP_MIN_LOG_LEVEL": "3",
