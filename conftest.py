@@ -10,7 +10,7 @@ from tools.net import cells
 from tools.net.compare import ENVIRONMENT
 from tools.net.run import run
 from tools.notebooks import DIED, Notebook, NotebookError, label, paths
-from tools.settings import BOOK, ROOT, chapters
+from tools.settings import BOOK, chapters
 
 # The chapters on a whole model, which take as long as the six before them.
 LATE = {Path(name).stem for name in chapters()[6:]}
@@ -95,10 +95,10 @@ def chapter_of(item, stems):
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_handlecrashitem(crashitem, report):
+def pytest_handlecrashitem(crashitem, report, sched):
     """Say which cell took the process with it, also to the next process."""
     if found := re.match(r"(.+)::(\[\d+\])", crashitem):
-        cell = f"{label(ROOT / found[1])} {found[2]}"
+        cell = f"{label(sched.config.rootpath / found[1])} {found[2]}"
         report.longrepr = f"{cell}: {DIED}"
         os.environ[cells.LOST] = f"{os.environ.get(cells.LOST, '')}{cell}\n"
 

@@ -33,7 +33,7 @@ def skip_if_failed(path):
 def fail(cell, message):
     """Fail with a message, and remember the cell at which the run ended."""
     FAILED[cell.partition(" [")[0]] = cell
-    pytest.fail(message, pytrace=False)
+    raise pytest.fail.Exception(message, pytrace=False) from None
 
 
 def explained(error):
@@ -83,12 +83,12 @@ class Cell(pytest.Item):
         except NotebookError as error:
             fail(run.at, explained(error))
         if cell.execution_count is None:
-            fault = "was not executed, or its outputs were cleared"
+            fault = "it was not executed, or its outputs were cleared."
         elif fault := difference(cell.outputs, computed):
-            fault = f"the code does not give what is stored.\n{fault}\n"
+            fault = f"the code does not give what is stored.\n{fault}"
         if fault:
             pytest.fail(
-                f"{notebook.name(cell)}: {fault} If what the code gives is "
+                f"{notebook.name(cell)}: {fault}\nIf what the code gives is "
                 f"right, store it with: {remedy(self.path)}\n"
                 "If it is wrong, mend the code.",
                 pytrace=False,

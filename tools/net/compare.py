@@ -158,13 +158,11 @@ def difference(stored, computed):
     settled = settle(stored, computed)
     if [*map(parts, stored)] == [*map(parts, settled)]:
         return ""
-    found = unified_diff(
-        *([*lines(outputs)] for outputs in (stored, settled)),
-        *("stored", "computed", "", "", 1, ""),
-    )
-    figures = [
-        figure_difference(*pngs)
-        for pair in zip(stored, settled, strict=False)
-        if all(pngs := [o.get("data", {}).get("image/png") for o in pair])
-    ]
-    return "\n".join([*found, *filter(None, figures)])
+    texts = [[*lines(outputs)] for outputs in (stored, settled)]
+    found = unified_diff(*texts, "stored", "computed", lineterm="")
+    found = [line for line in found if not line.startswith("@@")]
+    for old, new in zip(stored, settled, strict=False):
+        pngs = [o.get("data", {}).get("image/png") for o in (old, new)]
+        if all(pngs) and (how := figure_difference(*pngs)):
+            found.append(how)
+    return "\n".join(found)

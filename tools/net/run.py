@@ -46,7 +46,7 @@ class Run:
         self.at = name
         if cell.cell_type == "code":
             text = alt_text(cell)
-            file = f"<{self.notebook.path.stem} {place}>"
+            file = f"<{name}>"
             # For tracebacks and inspect.getsource.
             lines = cell.source.splitlines(True)
             linecache.cache[file] = len(cell.source), None, lines, file
