@@ -5,13 +5,11 @@ not 0, and nothing is harmed: every file is as it was to the byte, beside it
 lies no half of one, and no kernel is left running.
 """
 
-import io
 import json
 import signal
 import subprocess
 import sys
 import time
-from contextlib import redirect_stderr
 
 import nbformat
 import psutil
@@ -96,18 +94,9 @@ def kernels(folder):
     return [p.pid for p in processes if p.info["cwd"] == str(folder)]
 
 
-@pytest.fixture(scope="module")
-def module_folder(tmp_path_factory):
-    yield from folder_without_kernels(tmp_path_factory.mktemp("faults"))
-
-
 @pytest.fixture
 def folder(tmp_path):
-    yield from folder_without_kernels(tmp_path)
-
-
-def folder_without_kernels(parent):
-    folder = parent / "book"
+    folder = tmp_path / "book"
     folder.mkdir()
     yield folder
     wait_for(lambda: not kernels(folder))
@@ -149,41 +138,26 @@ ONLY_RECORDED = {
 }
 
 
-@pytest.fixture(scope="module")
-def recorded(module_folder):
-    """Record all the faulty notebooks at once, and a sound one after them."""
+def test_recording_names_each_fault_goes_on_and_harms_no_file(
+    folder, monkeypatch, capsys
+):
     for name, (content, _) in FILES.items():
-        (module_folder / f"{name}.ipynb").write_bytes(content)
+        (folder / f"{name}.ipynb").write_bytes(content)
     for name, (source, _) in {**CELLS, **ONLY_RECORDED}.items():
-        write(module_folder / f"{name}.ipynb", source)
-    last = write(module_folder / "sound.ipynb", "'new'")
-    before = contents(module_folder)
-    paths = [module_folder / name for name in ["missing.ipynb", *before]]
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        redirect_stderr(io.StringIO()) as said,
-    ):
-        patch.setattr(outputs, "CELL_TIMEOUT", 3)
-        code = outputs.main([*paths, last])
-    return code, said.getvalue(), before, contents(module_folder)
-
-
-@pytest.mark.parametrize("name", [*CELLS, *ONLY_RECORDED])
-def test_recording_names_the_cell_that_fails(recorded, name):
-    message = {**CELLS, **ONLY_RECORDED}[name][1]
-    assert f"{name}.ipynb [2]: {message}" in recorded[1]
-    assert f"{name}.ipynb was left as it was." in recorded[1]
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_recording_names_the_file_that_is_no_notebook(recorded, name):
-    assert f"{name}.ipynb: {FILES[name][1]}" in recorded[1]
-
-
-def test_recording_goes_on_after_a_fault_and_harms_no_file(recorded):
-    code, said, before, after = recorded
-    assert code == 1 and "Traceback" not in said
+        write(folder / f"{name}.ipynb", source)
+    last = write(folder / "sound.ipynb", "'new'")
+    before = contents(folder)
+    monkeypatch.setattr(outputs, "CELL_TIMEOUT", 3)
+    faulty = [folder / name for name in before if name != last.name]
+    assert outputs.main([folder / "missing.ipynb", *faulty, last]) == 1
+    said, after = capsys.readouterr().err, contents(folder)
     assert "missing.ipynb: there is no such notebook" in said
+    for name, (_, message) in {**CELLS, **ONLY_RECORDED}.items():
+        assert f"{name}.ipynb [2]: {message}" in said
+    for name, (_, message) in FILES.items():
+        assert f"{name}.ipynb: {message}" in said
+    assert said.count("was left as it was.") == len(before)
+    assert "Traceback" not in said
     assert before.pop("sound.ipynb") != after.pop("sound.ipynb")
     assert after == before
 
@@ -205,6 +179,24 @@ def test_comparison_names_the_cell_that_loses_the_process(folder):
     # nor are the two lost cells, which xdist hands out once more.
     assert "3 failed, 5 passed, 5 skipped" in said
     assert "Traceback" not in said
+
+
+def test_comparison_shows_what_differs_and_names_both_roads(folder):
+    path = write(folder / "small.ipynb", "2", "3", "print(4)")
+    notebook = nbformat.read(path, as_version=4)
+    other = new_output("execute_result", {"text/plain": "7"})
+    notebook.cells[1].outputs = [other]
+    notebook.cells[2].execution_count = None
+    nbformat.write(notebook, path)
+    code, said = finish(start(COMPARE, path))
+    assert code == 1 and "3 failed, 2 passed" in said
+    differs = "the code does not give what is stored.\n--- stored\n"
+    assert f"{path} [2]: {differs}" in said and "\n-7\n+2\n" in said
+    assert f"{path} [3]: it was not executed, or its outputs" in said
+    assert f"{path} [4]: {differs}" in said and "\n+4\n" in said
+    assert said.count(f"store it with: make outputs NB={path}\n") == 3
+    assert said.count("If it is wrong, mend the code.") == 3
+    assert '.py"' not in said
 
 
 ASKED_TWICE = """
@@ -249,23 +241,14 @@ def test_comparison_names_the_file_that_is_no_notebook(folder):
 # fails half way, as on a full disk, whoever runs the tests.
 
 
-def test_full_disk_leaves_the_notebook(folder):
-    write(folder / "long.ipynb", "'word ' * 999")
+@pytest.mark.parametrize("size", [4000, 100])  # 100: no kernel starts
+def test_full_disk_leaves_the_notebook(folder, size):
+    path = write(folder / "long.ipynb", "'word ' * 999")
     before = contents(folder)
-    code, said = finish(
-        start(OUTPUTS, folder / "long.ipynb", first=LIMIT.format(4000))
-    )
+    code, said = finish(start(OUTPUTS, path, first=LIMIT.format(size)))
     assert code == 1 and contents(folder) == before
     assert "long.ipynb: File too large. Once that is mended, run: make" in said
     assert "Traceback" not in said
-
-
-def test_full_disk_that_lets_no_kernel_start_is_said(folder):
-    path = write(folder / "sound.ipynb")
-    before = contents(folder)
-    code, said = finish(start(OUTPUTS, path, first=LIMIT.format(100)))
-    assert code == 1 and contents(folder) == before
-    assert "sound.ipynb: File too large. Once that is mended" in said
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])

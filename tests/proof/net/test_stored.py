@@ -13,9 +13,8 @@ import re
 from collections import Counter
 from contextlib import suppress
 from functools import cache
-from itertools import count, pairwise, product
+from itertools import count, pairwise
 
-import numpy as np
 import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
@@ -50,12 +49,6 @@ def none_accepted(tried, minimum=1):
 
 
 # Outputs
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_stored_outputs_are_accepted(name):
-    for cell in stored_chapter(name).code:
-        assert difference(cell.outputs, cell.outputs) == ""
 
 
 def texts(cell):
@@ -97,6 +90,8 @@ def other_digits_and_letters(text):
 @pytest.mark.parametrize("name", NAMES)
 def test_changed_digit_or_letter_in_an_output(name):
     notebook = stored_chapter(name)
+    for cell in notebook.code:
+        assert difference(cell.outputs, cell.outputs) == ""
     none_accepted(
         (
             (notebook.name(cell), text[:60]),
@@ -147,29 +142,13 @@ def figures(notebook):
 
 
 def redrawn(png):
-    """Yield (how, image) for a figure with something drawn or erased."""
+    """Yield (how, image) for a figure with a thin line in it, or mirrored."""
     image = Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB")
+    yield "mirrored", image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
     width, height = image.size
-    left, top = width // 4, height // 4
-    strokes = {
-        "a thin line": [(left, height // 2), (3 * left, height // 3)],
-        "a short line": [(width // 2, top), (width // 2, 2 * top)],
-    }
-    for how, stroke in strokes.items():
-        drawn = image.copy()
-        ImageDraw.Draw(drawn).line(stroke, fill="#b35806", width=2)
-        yield how, drawn
-    # Erased where there is most ink, a tenth of the width and the height.
-    ink = 255 - np.asarray(image.convert("L"), int)
-    step = height // 10, width // 10
-    blocks = product(range(0, height, step[0]), range(0, width, step[1]))
-    y, x = max(
-        blocks, key=lambda b: ink[b[0] :, b[1] :][: step[0], : step[1]].sum()
-    )
-    erased = image.copy()
-    erased.paste("white", (x, y, x + step[1], y + step[0]))
-    yield "a region erased", erased
-    yield "turned over", image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+    stroke = [(width // 4, height // 2), (3 * width // 4, height // 3)]
+    ImageDraw.Draw(image).line(stroke, fill="#b35806", width=2)
+    yield "a thin line", image
 
 
 def as_png(image, contents):
