@@ -110,9 +110,7 @@ def agrees(mime, stored, computed):
         return True
     if mime == "image/png":
         return not figure_difference(stored, computed)
-    if isinstance(stored, str) and isinstance(computed, str):
-        return text_agrees(stored, computed)
-    return False
+    return text_agrees(str(stored), str(computed))
 
 
 def settle(stored, computed):
@@ -150,7 +148,7 @@ def lines(outputs):
         for mime, text in texts.items():
             yield f"{kind}, {mime}:"
             if mime != "image/png":
-                yield from str(text).splitlines()
+                yield from str(text).split("\n")
 
 
 def difference(stored, computed):

@@ -132,10 +132,7 @@ FILES = {
         "holds conflict markers of a merge. Resolve them, then run: make",
     ),
 }
-ONLY_RECORDED = {
-    "raises": ("1 / 0", "ZeroDivisionError: division by zero"),
-    "stderr": ("import sys; x = sys.stderr.write('x')", "writes to stderr"),
-}
+RAISES = {"raises": ("1 / 0", "ZeroDivisionError: division by zero")}
 
 
 def test_recording_names_each_fault_goes_on_and_harms_no_file(
@@ -143,7 +140,7 @@ def test_recording_names_each_fault_goes_on_and_harms_no_file(
 ):
     for name, (content, _) in FILES.items():
         (folder / f"{name}.ipynb").write_bytes(content)
-    for name, (source, _) in {**CELLS, **ONLY_RECORDED}.items():
+    for name, (source, _) in {**CELLS, **RAISES}.items():
         write(folder / f"{name}.ipynb", source)
     last = write(folder / "sound.ipynb", "'new'")
     before = contents(folder)
@@ -152,7 +149,7 @@ def test_recording_names_each_fault_goes_on_and_harms_no_file(
     assert outputs.main([folder / "missing.ipynb", *faulty, last]) == 1
     said, after = capsys.readouterr().err, contents(folder)
     assert "missing.ipynb: there is no such notebook" in said
-    for name, (_, message) in {**CELLS, **ONLY_RECORDED}.items():
+    for name, (_, message) in {**CELLS, **RAISES}.items():
         assert f"{name}.ipynb [2]: {message}" in said
     for name, (_, message) in FILES.items():
         assert f"{name}.ipynb: {message}" in said

@@ -74,11 +74,12 @@ def with_text(cell, place, mime, text):
 
 
 def other_digits_and_letters(text):
-    """Yield a text with one of its digits, or a word's first letter, changed.
+    """Yield a text with a digit, a word's first letter, or its end changed.
 
     In a long text, as of a drawing, at MAX_PLACES places spread evenly. A
     zero is the same number with any exponent.
     """
+    yield text + "\n"
     fixed = re.sub(r"\b(0\.0*e)[+-]\d+", lambda m: m[1].ljust(len(m[0])), text)
     places = [m.start() for m in re.finditer(r"\d|\b[A-Za-z]", fixed)]
     for place in places[:: len(places) // MAX_PLACES + 1]:
