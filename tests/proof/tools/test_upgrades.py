@@ -6,24 +6,12 @@ Each test puts the change in the place of the version that will bring it.
 import re
 
 import pytest
-from matplotlib.figure import Figure
 from nbformat.v4 import new_code_cell, new_notebook
 
 from tools import chromium
 from tools.commands.outputs import execute
-from tools.net import figures
 from tools.notebooks import Notebook
 from tools.settings import ROOT
-
-
-def test_a_text_that_takes_room_in_the_drawing_is_refused(monkeypatch):
-    figure = Figure()
-    figure.subplots().set_xlabel("x")
-    assert figures.contents(figure)["Texts"]
-    monkeypatch.delattr(figures.Renderer, "_get_font_height_metrics")
-    with pytest.raises(RuntimeError, match="Mend Renderer in"):
-        figures.contents(figure)
-
 
 NATIVE = "import os\nos.write(1, b'native')\nos.write(2, b'native')\nprint(1)"
 

@@ -14,7 +14,7 @@ from importlib import import_module
 from itertools import groupby
 
 from tools.measure.mutants.judge import hold_cell, hold_to_tests, judge
-from tools.net.kernel import ENVIRONMENT
+from tools.net.compare import ENVIRONMENT
 from tools.net.run import Run
 from tools.notebooks import label, remedy
 
