@@ -13,6 +13,8 @@ from contextlib import redirect_stderr, redirect_stdout
 import pytest
 from nbformat import NotebookNode
 
+from tools.net.cells import RUNS
+from tools.net.compare import difference
 from tools.net.rules import RULES
 from tools.net.rules.stored import file_is_as_written
 from tools.net.run import Run
