@@ -7,6 +7,7 @@ INSTALL = .venv/bin/python -m pip install
 REQUIREMENTS = requirements.txt
 PORT = 8000
 ROUNDS = 1
+SAMPLE =
 export PYTHON INSTALL REQUIREMENTS
 # An activated environment must not leak into this one, and without its cache
 # of compiled files every process compiles all tests anew.
@@ -52,10 +53,10 @@ copies: .venv/installed ## write what several chapters carry from the first of t
 chapter: .venv/installed ## lay out a chapter that passes every check (NAME=layer_norm)
 	@.venv/bin/python -m tools.commands.chapter '$(NAME)'
 
-mutants: .venv/installed ## put mistakes into the chapters and count which are noticed
-	@.venv/bin/python -m tools.measure.mutants
+mutants: .venv/installed ## put mistakes into the chapters and count which are noticed (SAMPLE=40 of each)
+	@.venv/bin/python -m tools.measure.mutants $(SAMPLE:%=--sample=%) $(NB)
 
-bench: .venv/installed ## measure notebooks, tests and site, with Lighthouse (ROUNDS=1)
+bench: .venv/installed ## measure the tests and the site, with Lighthouse (ROUNDS=1)
 	@.venv/bin/python -m tools.measure.bench $(ROUNDS)
 
 constraints: ## write constraints.txt and .ci/site.txt anew from requirements.txt

@@ -1,22 +1,23 @@
-"""What every test of the book shares; the comparison is made strict here."""
+"""What every test of the book shares, and what makes each cell a test."""
 
 import os
 import re
-from functools import cache
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from tools.net import kernel, strict_nbval
+from tools.net import cells
+from tools.net.compare import ENVIRONMENT
+from tools.net.rules.reading import minutes
 from tools.net.run import run
-from tools.notebooks import Notebook, label, paths
-from tools.settings import BOOK, ROOT, chapters
+from tools.notebooks import DIED, Notebook, NotebookError, label, paths
+from tools.settings import BOOK, chapters
 
 # The chapters on a whole model, which take as long as the six before them.
 LATE = {Path(name).stem for name in chapters()[6:]}
 
-os.environ.update(kernel.ENVIRONMENT)
-strict_nbval.install()
+os.environ.update(ENVIRONMENT)
 
 
 def pytest_addoption(parser):
@@ -25,6 +26,20 @@ def pytest_addoption(parser):
         metavar="NOTEBOOK",
         help="leave out what other chapters are held to: book/masks.ipynb",
     )
+    parser.addoption(
+        "--cell-timeout",
+        metavar="SECONDS",
+        type=float,
+        default=300,
+        help="a cell that runs longer fails",
+    )
+
+
+def pytest_collect_file(file_path, parent):
+    """Make each cell of a notebook a test; with --nbval, nbval does."""
+    if file_path.suffix == ".ipynb":
+        if not parent.config.getoption("nbval", False):
+            return cells.File.from_parent(parent, path=file_path)
 
 
 def pytest_itemcollected(item):
@@ -82,25 +97,42 @@ def chapter_of(item, stems):
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_handlecrashitem(crashitem, report):
-    """Say which cell took the process with it."""
-    if found := re.match(r"(.+)::Cell (\d+)", crashitem):
-        where = f"{label(ROOT / found[1])} [{int(found[2]) + 1}]"
-        report.longrepr = f"{where}: {kernel.DIED}"
+def pytest_handlecrashitem(crashitem, report, sched):
+    """Say which cell took the process with it, also to the next process."""
+    if found := re.match(r"(.+)::(\[\d+\])", crashitem):
+        cell = f"{label(sched.config.rootpath / found[1])} {found[2]}"
+        report.longrepr = f"{cell}: {DIED}"
+        os.environ[cells.LOST] = f"{os.environ.get(cells.LOST, '')}{cell}\n"
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Say how long the main road of the chapter takes that was asked for."""
+    if wanted := config.getoption("only"):
+        with suppress(NotebookError):
+            time = minutes(Notebook.read(BOOK / Path(wanted).name))
+            said = f"{wanted}: a first reading takes {time:.1f} minutes."
+            terminalreporter.write_line(said)
 
 
 @pytest.fixture(scope="session")
 def chapter_run():
     """Return a function: chapter's name -> its Run.
 
-    A chapter runs once in a process, whoever asks: if nbval has compared it
-    here, that was it.
+    A chapter runs once in a process, whoever asks first. If it fails, that
+    one fails, and all who ask later are skipped.
     """
 
-    @cache
     def run_of(name):
         path = BOOK / f"{name}.ipynb"
-        return strict_nbval.RUNS.get(path) or run(Notebook.read(path))
+        cells.skip_if_failed(path)
+        notebook = Notebook.read(path)
+        try:
+            if path not in cells.RUNS:
+                cells.RUNS[path] = run(notebook)
+            cells.RUNS[path].finish()
+        except NotebookError as error:
+            cells.fail(str(error).partition(": ")[0], cells.explained(error))
+        return cells.RUNS[path]
 
     return run_of
 

@@ -7,7 +7,6 @@ from functools import cache, cached_property
 from pathlib import Path
 
 import nbformat
-from nbformat.reader import NotJSONError
 from nbformat.v4 import new_markdown_cell, new_notebook
 
 from tools.settings import BOOK, ROOT
@@ -32,6 +31,10 @@ FOLDED = {
     "jupyter": {"source_hidden": True},
     "tags": ["hide-input"],
 }
+
+
+DIED = "its process died. Memory ran out, or the code ended it: mend the cell."
+HANGS = "still running after {:g} s. Mend an endless loop, or compute less."
 
 
 class NotebookError(Exception):
@@ -74,24 +77,22 @@ class Notebook:
                 f"the chapters are in {label(BOOK)}/."
             ) from None
         except UnicodeDecodeError:
-            text = ""  # which is no JSON either
+            text = ""  # which is no notebook either
         if re.search(r"^(<{7}|>{7}) ", text, re.MULTILINE):
             raise NotebookError(
                 f"{label(path)}: holds conflict markers of a merge. "
                 f"Resolve them, then run: {remedy(path)}"
             )
-        fault, invalid = None, {}  # which takes what nbformat would only log
+        invalid = {}  # takes what nbformat would only log
         try:
             node = nbformat.reads(
                 text, as_version=4, capture_validation_error=invalid
             )
-        except NotJSONError:
-            fault = "is not JSON"
-        except Exception:
-            fault = "is JSON, but not a notebook"
-        if fault or invalid:
+        except Exception as error:  # of many kinds
+            invalid["error"] = error
+        if invalid:
             raise NotebookError(
-                f"{label(path)}: {fault or 'breaks the notebook format'}. "
+                f"{label(path)}: is no Jupyter notebook. "
                 f"Restore it, as with: git checkout -- {label(path)}"
             )
         return cls(path, node)

@@ -1,7 +1,4 @@
-"""The book's settings: where things stand, in which order, at which address.
-
-_config.yml, _toc.yml and requirements.txt are read here and nowhere else.
-"""
+"""The book's settings: its folders, its pages in order, its address."""
 
 import re
 from functools import cache

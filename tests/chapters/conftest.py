@@ -1,6 +1,22 @@
 """What the tests of the chapters share."""
 
+import numpy as np
 import pytest
+from hypothesis import Phase, settings
+
+# Few examples, the same in every run, because the frameworks are slow. A
+# failure is shown as it was found: to look for a smaller one would build whole
+# models for minutes.
+settings.register_profile(
+    "chapters",
+    max_examples=15,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],
+    report_multiple_bugs=False,
+)
+settings.load_profile("chapters")
 
 
 def raises(*given):
@@ -17,7 +33,6 @@ ODD = [
     ),
     (lambda *given: "3", f"{RETURNS}: str"),
     (lambda *given: {}, f"{RETURNS}: dict"),
-    (lambda *given: [[1], [1, 2]], f"{RETURNS}: list"),
     (lambda *given: len, f"{RETURNS}: builtin_function_or_method"),
 ]
 
@@ -28,34 +43,76 @@ def pytest_generate_tests(metafunc):
     A chapter's WRONG maps exercises, in their order, to lists of the verdict's
     text after the number, and the answer.
     """
+    wrong = getattr(metafunc.module, "WRONG", {})
     if {"name", "says", "answer"} <= set(metafunc.fixturenames):
         answers = [
             (name, f"Exercise {number}: {says}", answer)
-            for number, (name, of_one) in enumerate(
-                metafunc.module.WRONG.items(), 1
-            )
+            for number, (name, of_one) in enumerate(wrong.items(), 1)
             for says, answer in of_one
         ]
         metafunc.parametrize(("name", "says", "answer"), answers)
     if "odd" in metafunc.fixturenames:
         metafunc.parametrize("odd", ODD)
-        exercises = list(enumerate(metafunc.module.WRONG, 1))
-        metafunc.parametrize(("number", "name"), exercises)
+        if wrong:
+            metafunc.parametrize(("number", "name"), list(enumerate(wrong, 1)))
 
 
-@pytest.fixture
-def attend_to_low_scores():
-    """Return a function: what attend gives for -1e12 and a blocked 0.
+@pytest.fixture(scope="module")
+def book(chapter, request):
+    """The variables of a file's chapter after a run; not to be changed."""
+    return chapter(request.path.stem.removeprefix("test_"))
 
-    Its arguments are a chapter's variables and "" for PyTorch or "_tf" for
-    TensorFlow; it returns the output and the weights as lists.
+
+def to_torch(given):
+    """Return a tensor for an array, and PyTorch's type for NumPy's."""
+    import torch
+
+    if isinstance(given, np.dtype):
+        return getattr(torch, given.name)
+    if not isinstance(given, np.ndarray):
+        return given
+    if given.dtype.name == "bfloat16":
+        return torch.from_numpy(given.astype(np.float32)).bfloat16()
+    return torch.from_numpy(given)
+
+
+def to_tf(given):
+    """Return a tensor for an array, and TensorFlow's type for NumPy's."""
+    import tensorflow as tf
+
+    if isinstance(given, np.dtype):
+        return tf.as_dtype(given)
+    return tf.constant(given) if isinstance(given, np.ndarray) else given
+
+
+def to_arrays(found):
+    """Return an array for a tensor, and a tuple of arrays for a tuple."""
+    if isinstance(found, tuple):
+        return tuple(map(to_arrays, found))
+    if hasattr(found, "detach"):
+        found = found.detach()
+        if str(found.dtype) == "torch.bfloat16":
+            return found.float().numpy().astype("bfloat16")
+    return found.numpy() if hasattr(found, "numpy") else found
+
+
+def on_arrays(function, to_tensor):
+    """Return a function that takes and returns arrays, not tensors."""
+
+    def run(*given, **named):
+        named = {key: to_tensor(value) for key, value in named.items()}
+        return to_arrays(function(*map(to_tensor, given), **named))
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def twins(book):
+    """Return a function: name -> that function of the chapter and its twin.
+
+    Both take arrays, which become the framework's tensors, and return arrays.
     """
-
-    def attend(book, kind):
-        query, key, value = [[-1e12]], [[1.0], [1.0]], [[2.0], [3.0]]
-        array = book["tf"].constant if kind else book["torch"].tensor
-        given = map(array, (query, key, value, [[True, False]]))
-        found = book[f"attend{kind}"](*given)
-        return [part.numpy().tolist() for part in found]
-
-    return attend
+    return lambda name: (
+        on_arrays(book[name], to_torch),
+        on_arrays(book[f"{name}_tf"], to_tf),
+    )

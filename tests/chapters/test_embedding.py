@@ -1,26 +1,16 @@
-"""The checkers of the first chapter: what they accept, and what they say.
+"""The chapter on words: what its checkers say, and its functions.
 
-Each checker is tried on one wrong answer for each thing that it claims to
-notice; test_exercises.py tries it on the stub and the solution.
+test_exercises.py tries each checker on the stub and the solution.
 """
 
-import math
 from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-# Few examples, chosen the same way on every run: the frameworks are slow.
-FEW = settings(max_examples=25, derandomize=True, deadline=None, database=None)
 pytestmark = pytest.mark.xdist_group("frameworks")
-
-
-@pytest.fixture(scope="session")
-def book(chapter):
-    """The variables of the chapter after a run; not to be changed."""
-    return chapter("embedding")
 
 
 # Wrong answers: exercise, the verdict, the answer.
@@ -31,10 +21,10 @@ def frequent(words, min_count):
     return [word for word in words if words.count(word) >= min_count]
 
 
-def numbered(words, **specials):
-    """Return the special entries, then the words numbered from two."""
-    entries = {f"<{name}>": token_id for name, token_id in specials.items()}
-    return entries | {word: i for i, word in enumerate(words, 2)}
+def numbered(words, pad=0, unk=1):
+    """Return <pad>, <unk>, and the words numbered from two."""
+    words = {word: i for i, word in enumerate(words, 2)}
+    return {"<pad>": pad, "<unk>": unk} | words
 
 
 def only_upper_end(token_ids, table):
@@ -49,46 +39,8 @@ def without_the_id(token_ids, table):
     return table[token_ids]
 
 
-def zeros_for_no_id(token_ids, table):
-    columns = np.arange(len(table))
-    return (token_ids[:, None] == columns) @ table
-
-
-def from_the_end(token_ids, table):
-    if max(token_ids) >= len(table) or min(token_ids) == -1:
-        raise ValueError(f"no rows {token_ids}")
-    return table[token_ids]
-
-
-def refuses_the_next(token_ids, table):
-    if len(table) in token_ids:
-        raise ValueError(f"no row {len(table)}")
-    return table[np.clip(token_ids, 0, len(table) - 1)]
-
-
-def moved_to_the_first(token_ids, table):
-    return only_upper_end(np.maximum(token_ids, 0), table)
-
-
 def summed(token_ids, upstream, vocab_size):
     return np.eye(vocab_size)[token_ids].T @ upstream
-
-
-def spoilt(row, number):
-    """Return an answer that is right but for one row."""
-
-    def gradient(token_ids, upstream, vocab_size):
-        grad = summed(token_ids, upstream, vocab_size)
-        grad[row] = number
-        return grad
-
-    return gradient
-
-
-def ones_tf(token_ids, upstream, vocab_size):
-    import tensorflow as tf
-
-    return tf.ones((vocab_size, upstream.shape[1]))
 
 
 def overwritten(token_ids, upstream, vocab_size):
@@ -97,29 +49,11 @@ def overwritten(token_ids, upstream, vocab_size):
     return grad
 
 
-def first_place_only(token_ids, upstream, vocab_size):
-    return overwritten(token_ids[::-1], upstream[::-1], vocab_size)
-
-
 def averaged(token_ids, upstream, vocab_size):
     grad = summed(token_ids, upstream, vocab_size)
     for token_id, times in Counter(token_ids).items():
         grad[token_id] /= times
     return grad
-
-
-def raises(*given):
-    raise KeyError("what was asked for")
-
-
-def last_checked_only(token_ids, table):
-    if not 0 <= token_ids[-1] < len(table):
-        raise ValueError(f"no row {token_ids[-1]}")
-    return table[np.clip(token_ids, 0, len(table) - 1)]
-
-
-def two_answers(token_ids, table):
-    return only_upper_end(np.maximum(token_ids, 0), table), table
 
 
 WRONG = {
@@ -134,147 +68,39 @@ WRONG = {
             lambda n, size: size - n,
         ),
         (
-            "a share lies between 0 and 1; divide by all places.",
-            lambda n, size: size / (size - n),
-        ),
-        (
-            "a share lies between 0 and 1; divide by all places.",
-            lambda n, size: n / size - 1,
-        ),
-        (
-            "1.0000 is wrong for 4 words in 1024 places; count the places.",
-            lambda n, size: 1.0,
-        ),
-        (
             "0.9961 is wrong for 2 words in 5 places; count the places.",
             lambda n, size: 1020 / 1024,
         ),
         (
-            "0.5000 is wrong for 3 words in 3 places; count the places.",
-            lambda n, size: (size - n) / size or 0.5,
-        ),
-        (
-            "this is a percentage, not a share.",
-            lambda n, size: 100 * (size - n) / size,
-        ),
-        (
             "this compares padding with the words alone.",
             lambda n, size: (size - n) / n,
-        ),
-        ("NaN or infinity is returned.", lambda n, size: math.nan),
-        ("NaN or infinity is returned.", lambda n, size: np.float32(np.inf)),
-        (
-            "the shape is (1,) instead of a single number.",
-            lambda n, size: [(size - n) / size],
-        ),
-        (
-            "the shape is (1020,) instead of a single number.",
-            lambda n, size: np.full(size - n, 1 / size),
-        ),
-        (
-            "it returns str, not numbers.",
-            lambda n, size: str((size - n) / size),
-        ),
-        (
-            "it returns NoneType, not numbers.",
-            lambda n, size: 1 - n / size if n == 4 else None,
-        ),
-        ("your function raises KeyError: 'what was asked for'.", raises),
-        (
-            "your function raises ZeroDivisionError: float division by zero.",
-            lambda n, size: 1 / (1 + n / float(size - n)),
         ),
     ],
     "frequent_vocabulary": [
         (
             "a repeated word was numbered more than once and leaves holes: "
             "nobody has the ids [2, 3, 4].",
-            lambda words, n: numbered(
-                sorted(frequent(words, n)), pad=0, unk=1
-            ),
-        ),
-        (
-            "no <pad> and <unk>; id 0 is the word ['a'].",
-            lambda words, n: {"a": 0, "is": 1, "rose": 2},
+            lambda words, n: numbered(sorted(frequent(words, n))),
         ),
         (
             "two entries share an id: words, or a word and padding.",
             lambda words, n: (
-                {"<pad>": 0, "<unk>": 1, "a": 0, "is": 1} | {"rose": 2}
+                {"<pad>": 0, "<unk>": 1, "a": 0, "is": 1, "rose": 2}
             ),
-        ),
-        (
-            "`is` occurs 2 times: keep it.",
-            lambda words, n: numbered(["a", "rose"], pad=0, unk=1),
         ),
         (
             "`is` occurs 2 times: keep it.",
             lambda words, n: numbered(
-                sorted({w for w in words if words.count(w) > n}), pad=0, unk=1
+                sorted({w for w in words if words.count(w) > n})
             ),
-        ),
-        (
-            "`a` occurs 4 times: keep it.",
-            lambda words, n: numbered([], pad=0, unk=1),
         ),
         (
             "`and` occurs once and should have become <unk>.",
-            lambda words, n: numbered(sorted(set(words)), pad=0, unk=1),
+            lambda words, n: numbered(sorted(set(words))),
         ),
         (
             "first <pad>, then <unk>, then the words, sorted.",
-            lambda words, n: numbered(["rose", "is", "a"], pad=0, unk=1),
-        ),
-        (
-            "first <pad>, then <unk>, then the words, sorted.",
-            lambda words, n: numbered(["a", "is", "rose"], pad=1, unk=0),
-        ),
-        (
-            "min_count is not used.",
-            lambda words, n: numbered(["a", "is", "rose"], pad=0, unk=1),
-        ),
-        (
-            "`a` occurs once and should have become <unk>.",
-            lambda words, n: numbered(
-                sorted({w for w in words if n < 3 or words.count(w) >= n})
-                if "b" in words
-                else sorted(set(frequent(words, n))),
-                pad=0,
-                unk=1,
-            ),
-        ),
-        (
-            "`a` occurs 1 times: keep it.",
-            lambda words, n: numbered(
-                sorted(set(frequent(words, max(n, 2)))), pad=0, unk=1
-            ),
-        ),
-        (
-            "a dict is expected, not list.",
-            lambda words, n: sorted(set(frequent(words, n))),
-        ),
-        (
-            "a dict is expected, not ndarray.",
-            lambda words, n: np.unique(frequent(words, n)),
-        ),
-        (
-            "an id is a whole number; '<pad>' has '0'.",
-            lambda words, n: {"<pad>": "0", "a": [2], "is": 1, "rose": 3},
-        ),
-        (
-            "an id is a whole number; 'a' has 2.0.",
-            lambda words, n: {"<pad>": 0, "a": 2.0, "is": 1, "rose": 3},
-        ),
-        (
-            "an id is a whole number; '<pad>' has False.",
-            lambda words, n: {"<pad>": False, "a": 2, "is": 1, "rose": 3},
-        ),
-        ("your function raises KeyError: 'what was asked for'.", raises),
-        (
-            "a dict is expected, not NoneType.",
-            lambda words, n: (
-                numbered(["a", "is", "rose"], pad=0, unk=1) if n == 2 else None
-            ),
+            lambda words, n: numbered(["rose", "is", "a"]),
         ),
     ],
     "strict_lookup": [
@@ -284,109 +110,27 @@ WRONG = {
             "the id 5 does not exist, and is moved to row 4.",
             lambda ids, table: table[np.clip(ids, 0, len(table) - 1)],
         ),
-        ("the id 5 gives a row of zeros.", zeros_for_no_id),
+        (
+            "the id 5 gives a row of zeros.",
+            lambda ids, table: (ids[:, None] == np.arange(len(table))) @ table,
+        ),
         ("the message does not name the id 5.", without_the_id),
-        (
-            "the rows of good ids are wrong.",
-            lambda ids, table: table[sorted(ids)],
-        ),
-        (
-            "the id 99 does not exist, and is moved to row 4.",
-            refuses_the_next,
-        ),
-        (
-            "the id -1 does not exist, and is moved to row 0.",
-            moved_to_the_first,
-        ),
-        ("the id -5 does not exist, and wraps round.", from_the_end),
-        (
-            "the id 5 does not exist, and is moved to row 4.",
-            last_checked_only,
-        ),
-        (
-            "the id 5 does not exist, and gives [7. 7. 7.].",
-            lambda ids, table: np.where(
-                (ids < len(table))[:, None],
-                table[np.minimum(ids, len(table) - 1)],
-                7.0,
-            ),
-        ),
-        (
-            "NaN or infinity is returned.",
-            lambda ids, table: np.where(
-                ((ids >= 0) & (ids < len(table)))[:, None],
-                table[np.clip(ids, 0, len(table) - 1)],
-                np.nan,
-            ),
-        ),
-        (
-            "the shape is (3,) instead of (3, 3).",
-            lambda ids, table: table[ids, 0],
-        ),
-        (
-            "it returns a tuple; return the one that is asked for.",
-            two_answers,
-        ),
-        ("it returns list, not numbers.", lambda ids, table: [table, [1.0]]),
-        (
-            "it returns NoneType, not numbers.",
-            lambda ids, table: table[ids] if max(ids) < len(table) else None,
-        ),
-        ("your function raises KeyError: 'what was asked for'.", raises),
     ],
     "table_gradient": [
         ("of a repeated word only the last place counts.", overwritten),
-        ("of a repeated word only the first place counts.", first_place_only),
         ("repeated words add up; no mean.", averaged),
         (
             "the shape is (5, 2) instead of (6, 2).",
             lambda ids, upstream, n: upstream,
         ),
         (
-            "the ids [2, 4, 5] do not occur; their rows are 0.",
-            lambda ids, upstream, n: np.ones((n, upstream.shape[1])),
-        ),
-        (
-            "the rows of the ids [0, 1, 3] are wrong.",
-            lambda ids, upstream, n: np.zeros((n, upstream.shape[1])),
-        ),
-        (
             "upstream is not used: every place counts as 1.",
-            lambda ids, upstream, n: spoilt(n - 1, 0)(
-                ids, 0 * upstream + 1, n
-            ),
+            lambda ids, upstream, n: summed(ids, 0 * upstream + 1, n),
         ),
         (
             "the sign is that of a step downhill.",
-            lambda ids, upstream, n: -np.eye(n)[ids].T @ upstream,
+            lambda ids, upstream, n: -summed(ids, upstream, n),
         ),
-        (
-            "the places add up; you took their mean.",
-            lambda ids, upstream, n: np.eye(n)[ids].T @ upstream / len(ids),
-        ),
-        *(
-            (f"the rows of the ids [{row}] are wrong.", spoilt(row, 7))
-            for row in (0, 1, 3)
-        ),
-        *(
-            (
-                "the ids [2, 4, 5] do not occur; their rows are 0.",
-                spoilt(row, 1),
-            )
-            for row in (2, 4, 5)
-        ),
-        ("the ids [2, 4, 5] do not occur; their rows are 0.", ones_tf),
-        (
-            "the shape is (6, 2) instead of (2, 4).",
-            lambda ids, upstream, n: np.eye(6)[ids].T @ upstream[:, :2],
-        ),
-        (
-            "NaN or infinity is returned.",
-            lambda ids, upstream, n: 0 / np.zeros((n, upstream.shape[1])),
-        ),
-        ("it returns list, not numbers.", lambda ids, upstream, n: [[1], []]),
-        ("it returns dict, not numbers.", lambda ids, upstream, n: {3: [1.0]}),
-        ("your function raises KeyError: 'what was asked for'.", raises),
     ],
 }
 
@@ -403,7 +147,7 @@ def gradient_torch(token_ids, upstream, vocab_size):
 
     table = torch.zeros(vocab_size, upstream.shape[1], requires_grad=True)
     (table[torch.tensor(token_ids)] * torch.tensor(upstream)).sum().backward()
-    return table.grad
+    return table.grad.requires_grad_()
 
 
 def gradient_tf(token_ids, upstream, vocab_size):
@@ -412,24 +156,24 @@ def gradient_tf(token_ids, upstream, vocab_size):
     return tf.math.unsorted_segment_sum(upstream, token_ids, vocab_size)
 
 
-def share_tf(num_words, seq_len):
-    import tensorflow as tf
-
-    return 1 - tf.constant(num_words / seq_len, tf.float64)
-
-
 def frequent_numpy(words, min_count):
     kept, counts = np.unique(words, return_counts=True)
-    return numbered([], pad=np.int64(0), unk=np.int64(1)) | {
-        word: i for i, word in enumerate(kept[counts >= min_count], 2)
-    }
+    return numbered(kept[counts >= min_count], np.int64(0), np.int64(1))
+
+
+def lookup_bfloat16(token_ids, table):
+    import tensorflow as tf
+
+    if min(token_ids) < 0:
+        raise ValueError(f"no row {min(token_ids)}")
+    return tf.cast(only_upper_end(token_ids, table), "bfloat16")
 
 
 @pytest.mark.parametrize(
     ("name", "answer"),
     [
-        ("pad_share_of_gradient", share_tf),
         ("frequent_vocabulary", frequent_numpy),
+        ("strict_lookup", lookup_bfloat16),
         ("table_gradient", gradient_torch),
         ("table_gradient", gradient_tf),
     ],
@@ -438,188 +182,86 @@ def test_answers_in_either_framework_are_accepted(book, name, answer):
     assert book[f"check_{name}"](answer).endswith(": correct.")
 
 
-@pytest.mark.parametrize("name", WRONG)
-@pytest.mark.parametrize(
-    "answer",
-    [
-        raises,
-        len,
-        7,
-        lambda *given: given,
-        lambda *given: "text",
-        lambda *given: [1.0, [2.0]],
-        lambda *given: {},
-        lambda *given: [math.nan],
-        lambda *given: np.full((6, 2), np.nan),
-        lambda *given: np.array([None]),
-        lambda *given: 1j,
-    ],
-)
-def test_whatever_an_answer_does_gets_a_sentence(book, name, answer):
-    said = book[f"check_{name}"](answer)
-    assert said.startswith("Exercise ") and said.endswith(".")
-    assert "correct" not in said and "attempted" not in said
-
-
-def spoiling(answer):
-    """Return an answer that spoils what it is given, once it has used it."""
-
-    def spoils(*given):
-        found = np.array(answer(*given))
-        for array in given[:2]:
-            array[:] = 0
-        return found
-
-    return spoils
-
-
-@pytest.mark.parametrize(
-    ("exercise", "answer", "verdict"),
-    [
-        ("table_gradient", summed, "correct."),
-        ("strict_lookup", without_the_id, "the message does not name the id"),
-        (
-            "strict_lookup",
-            only_upper_end,
-            "the id -1 does not exist, and wraps round.",
-        ),
-    ],
-)
-def test_an_answer_cannot_change_what_it_is_compared_with(
-    book, exercise, answer, verdict
-):
-    check = book[f"check_{exercise}"]
-    said = check(answer)
-    assert verdict in said and check(spoiling(answer)) == said
-
-
-def wraps_far_below(token_ids, table):
-    if max(token_ids) >= len(table) or min(token_ids) >= -len(table):
-        return refuses_all_but_good(token_ids, table)
-    return table[token_ids % len(table)]
-
-
-def refuses_all_but_good(token_ids, table):
-    bad = [i for i in token_ids if not 0 <= i < len(table)]
-    if bad:
-        raise ValueError(f"no row {bad[0]}")
-    return table[token_ids]
-
-
-def first_column_of_the_first(token_ids, table):
-    try:
-        return refuses_all_but_good(token_ids, table)
-    except ValueError:
-        return np.tile(table[0] * [1, *[2] * (table.shape[1] - 1)], (3, 1))
-
-
-def one_column_wrong(token_ids, upstream, vocab_size):
-    grad = summed(token_ids, upstream, vocab_size)
-    grad[token_ids[0], 0] += 1
-    return grad
-
-
-def raises_in_two_lines(*given):
+def in_two_lines(*given):
     raise ValueError("one\ntwo")
 
 
 @pytest.mark.parametrize(
-    ("exercise", "answer", "verdict"),
+    ("says", "answer"),
     [
-        ("strict_lookup", wraps_far_below, "does not exist, and wraps round."),
-        ("strict_lookup", first_column_of_the_first, "and gives [1"),
-        ("table_gradient", one_column_wrong, "the rows of the ids [3] are"),
-        ("table_gradient", raises_in_two_lines, "raises ValueError: one."),
+        ("your function raises ValueError: one.", in_two_lines),
+        ("it returns list, not numbers.", lambda *given: [[1], [1, 2]]),
+        ("it returns complex, not numbers.", lambda *given: 1j),
+        (
+            "it returns a tuple; return the one that is asked for.",
+            lambda *given: (np.eye(7), np.eye(7)),
+        ),
+        (
+            "NaN or infinity is returned.",
+            lambda *given: np.full((6, 2), np.inf),
+        ),
+        ("the shape is (7,) instead of (6, 2).", lambda *given: np.ones(7)),
     ],
 )
-def test_the_verdict_tells_what_is_wrong_alone(
-    book, exercise, answer, verdict
-):
-    assert verdict in book[f"check_{exercise}"](answer)
+def test_what_is_no_array_of_the_right_shape_is_named(book, says, answer):
+    assert book["check_table_gradient"](answer) == f"Exercise 4: {says}"
 
 
-def test_answers_may_have_gradients_or_few_bits(book):
-    tf, torch = book["tf"], book["torch"]
+def test_an_answer_cannot_change_what_it_is_compared_with(book):
+    def spoiling(token_ids, upstream, vocab_size):
+        found = overwritten(token_ids, upstream, vocab_size)
+        token_ids[:], upstream[:] = 0, 0
+        return found
 
-    def with_gradient(token_ids, upstream, vocab_size):
-        right = summed(token_ids, upstream, vocab_size)
-        return torch.tensor(right, requires_grad=True)
-
-    def in_few_bits(token_ids, table):
-        return tf.cast(refuses_all_but_good(token_ids, table), "bfloat16")
-
-    assert book["check_table_gradient"](with_gradient).endswith(": correct.")
-    assert book["check_strict_lookup"](in_few_bits).endswith(": correct.")
+    check = book["check_table_gradient"]
+    assert check(spoiling) == check(overwritten)
 
 
-# Lookups, for every type and size.
+# Lookups, for every type and size
 
 
-@FEW
 @given(
     kind=st.sampled_from(["uint8", "uint16", "int8", "int32", "int64"]),
     table_kind=st.sampled_from(["float16", "bfloat16", "float32", "float64"]),
     shape=st.sampled_from([(0,), (1,), (5,), (2, 3), (0, 4), (2, 0), (1, 1)]),
     N=st.integers(1, 6),
     D=st.integers(1, 4),
-    strided=st.booleans(),
+    step=st.integers(1, 2),
     seed=st.integers(0, 99),
 )
 def test_lookups_hold_for_every_type_and_size(
-    book, kind, table_kind, shape, N, D, strided, seed
+    twins, kind, table_kind, shape, N, D, step, seed
 ):
     """Both ways, in both frameworks, are rows of the table, in its type."""
-    tf, torch = book["tf"], book["torch"]
     rng = np.random.default_rng(seed)
-    ids = torch.tensor(rng.integers(0, N, (*shape, 2)).astype(kind))
-    ids = ids[..., 0] if strided else ids[..., 0].contiguous()
-    table = torch.tensor(rng.standard_normal((D, N))).T
-    table = table.to(getattr(torch, table_kind))
-    ids_tf = tf.constant(ids.numpy())
-    table_tf = tf.constant(table.double().numpy(), table_kind)
-    right = table.double().numpy()[ids.numpy()]
-    for name in ("embed", "embed_one_hot"):
-        found, twin = (
-            book[name](ids, table),
-            book[f"{name}_tf"](ids_tf, table_tf),
-        )
-        assert found.dtype == table.dtype and twin.dtype == table_tf.dtype
-        np.testing.assert_array_equal(found.double(), right)
-        np.testing.assert_array_equal(tf.cast(twin, "float64"), right)
-    rows, rows_tf = book["one_hot"](ids, N), book["one_hot_tf"](ids_tf, N)
-    assert rows.dtype == torch.float32 and rows_tf.dtype == tf.float32
-    for found in (rows, rows_tf):
-        np.testing.assert_array_equal(found, np.eye(N)[ids.numpy()])
+    ids = rng.integers(0, N, (*shape, 2)).astype(kind)[..., ::step]
+    table = rng.standard_normal((D, N)).T.astype(table_kind)
+    for lookup in (*twins("embed"), *twins("embed_one_hot")):
+        found = lookup(ids, table)
+        assert found.dtype == table.dtype
+        np.testing.assert_array_equal(found, table[ids])
+    for one_hot in twins("one_hot"):
+        found = one_hot(ids, N)
+        assert found.dtype == np.float32
+        np.testing.assert_array_equal(found, np.eye(N)[ids])
 
 
 @pytest.mark.parametrize("kind", ["bool", "float16", "float32", "float64"])
 @pytest.mark.parametrize("name", ["embed", "one_hot", "embed_one_hot"])
-def test_lookups_refuse_what_is_no_id(book, kind, name):
+def test_lookups_refuse_what_is_no_id(twins, kind, name):
     ids = np.array([[1, 0], [0, 1]], kind)
-    table = np.eye(2, dtype=np.float32)
-    for suffix, array in (
-        ("", book["torch"].tensor),
-        ("_tf", book["tf"].constant),
-    ):
-        last = 2 if name == "one_hot" else array(table)
+    last = 2 if name == "one_hot" else np.eye(2)
+    for lookup in twins(name):
         with pytest.raises(TypeError, match=r"and ids are whole numbers\.$"):
-            book[f"{name}{suffix}"](array(ids), last)
+            lookup(ids, last)
 
 
-# Which rows move.
-
-
-def test_rows_that_move_are_those_of_the_optimiser(book):
-    every, seen = list(range(6)), [1, 2, 3, 4]
-    for moved in (book["moved"], book["moved_tf"]):
-        assert list(moved.values()) == [[3, 4], seen, seen, every, every]
-
-
-# What the chapter's functions refuse.
+# What the chapter's functions refuse
 
 
 def test_a_sentence_that_is_too_long_is_refused(book):
-    says = "3 tokens do not fit in seq_len=2: make .* larger or cut .*\\.$"
+    assert book["pad"]([5, 6, 7], seq_len=3, pad_id=0) == [5, 6, 7]
+    says = r"3 tokens do not fit in seq_len=2: make .* larger or cut .*\.$"
     with pytest.raises(ValueError, match=says):
         book["pad"]([5, 6, 7], seq_len=2, pad_id=0)
 
@@ -629,23 +271,12 @@ def test_an_id_without_a_word_is_refused(book):
         book["decode"]([99], book["vocabulary"])
 
 
-def test_a_sentence_that_just_fits_is_not_padded(book):
-    assert book["pad"]([5, 6, 7], seq_len=3, pad_id=0) == [5, 6, 7]
-
-
-def test_the_strict_lookup_says_which_ids_there_are(book):
-    message = r"^there is no row for the id 5: ids run from 0 to 4\.$"
-    with pytest.raises(ValueError, match=message):
-        book["strict_lookup_solution"](np.array([1, 5]), np.eye(5))
-
-
 def test_words_that_look_like_special_tokens_get_no_second_id(book):
     vocabulary = book["build_vocabulary"](["<unk>", "b", "<pad>", "b"])
     assert vocabulary == {"<pad>": 0, "<unk>": 1, "b": 2}
 
 
 # The checks of "Wrong on purpose"
-
 
 RIGHT = (
     ["b", "a"],
@@ -654,41 +285,27 @@ RIGHT = (
     np.array([2, 1, 0]),
     np.array([[0, 0], [1, 1], [2, 2]]),
 )
-FAULTS = {
-    "shape": {1: (2, 3)},
-    "decode": {0: ["a", "b"]},
-    "holes": {2: {"<pad>": 0, "a": 1, "b": 2, "c": 4}},
-    "range": {4: np.array([[0, 0], [1, 1]])},
-    "count": {3: np.array([2, 1, 1])},
-    "pad row": {4: np.array([[0, 1], [1, 1], [2, 2]])},
-}
 
 
-def test_right_words_ids_and_table_raise_no_complaint(book):
-    assert not any(book["complaints"](*RIGHT).values())
-
-
-@pytest.mark.parametrize("check", FAULTS)
-def test_each_check_of_the_matrix_can_complain(book, check):
-    given = [FAULTS[check].get(i, right) for i, right in enumerate(RIGHT)]
-    says = book["complaints"](*given)
-    assert says[check]
-    # An id more than there are words is also decoded.
-    assert sum(says.values()) == 1 + (check == "count")
+@pytest.mark.parametrize(
+    ("complaints", "place", "wrong"),
+    [
+        ([], 0, ["b", "a"]),
+        (["shape"], 1, (2, 3)),
+        (["decode"], 0, ["a", "b"]),
+        (["holes"], 2, {"<pad>": 0, "a": 1, "b": 2, "c": 4}),
+        (["range"], 4, np.array([[0, 0], [1, 1]])),
+        (["decode", "count"], 3, np.array([2, 1, 1])),
+        (["pad row"], 4, np.array([[0, 1], [1, 1], [2, 2]])),
+    ],
+)
+def test_each_check_of_the_matrix_can_complain(book, complaints, place, wrong):
+    given = [*RIGHT[:place], wrong, *RIGHT[place + 1 :]]
+    found = book["complaints"](*given)
+    assert [check for check in found if found[check]] == complaints
 
 
 def test_a_negative_id_is_out_of_range(book):
     words, shape, vocabulary, _, table = RIGHT
-    vocabulary = vocabulary | {"c": -1}
-    ids = np.array([2, 1, -1])
-    says = book["complaints"](words, shape, vocabulary, ids, table)
-    assert says["range"]
-
-
-@pytest.mark.parametrize("mistake", ["no mistake", "pad row not zero"])
-def test_what_the_matrix_prepares_has_the_shapes_asked_for(book, mistake):
-    given = book["prepare"](["b", "a", "b"], 5, 3, mistake)
-    vocabulary, ids, table = given
-    assert list(vocabulary) == ["<pad>", "<unk>", "a", "b"]
-    assert ids.tolist() == [3, 2, 3, 0, 0] and table.shape == (4, 3)
-    assert table[0].any() == (mistake == "pad row not zero")
+    vocabulary, ids = vocabulary | {"c": -1}, np.array([2, 1, -1])
+    assert book["complaints"](words, shape, vocabulary, ids, table)["range"]

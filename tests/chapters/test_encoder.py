@@ -1,8 +1,8 @@
 """The chapter on the encoder: its checkers, and its parts at the edges.
 
-Each checker is tried on one wrong answer for each thing that it claims to
-notice; test_exercises.py tries it on the stub and the solution. The parts are
-held to both libraries on sizes and masks that are drawn.
+Each checker is tried on the likeliest wrong answers; test_exercises.py tries
+it on the stub and the solution. The parts are held to both libraries on sizes
+and masks that are drawn.
 """
 
 import numpy as np
@@ -42,46 +42,13 @@ def sample(x):
     return x.var(-1, keepdims=True) * x.shape[-1] / max(x.shape[-1] - 1, 0.5)
 
 
-def right(x, epsilon):
-    return norm(x, biased(x), epsilon)
-
-
-def factor(v, e):
-    return 1 / np.sqrt(v / (v + e) + e)
-
-
 WRONG = {
     "encoder_parameters": [
         ("the final norm is missing.", lambda n, d, f: n * layer(d, f)),
-        (
-            "this is one layer, without the final norm.",
-            lambda n, d, f: layer(d, f),
-        ),
-        ("num_layers is not used.", lambda n, d, f: layer(d, f) + 2 * d),
-        (
-            "there is one final norm.",
-            lambda n, d, f: n * (layer(d, f) + 2 * d),
-        ),
         ("a norm has two vectors.", lambda n, d, f: n * layer(d, f) + d),
-        (
-            "attention has four biases.",
-            lambda n, d, f: n * (layer(d, f) - 4 * d) + 2 * d,
-        ),
-        (
-            "a layer has two norms.",
-            lambda n, d, f: n * (layer(d, f) - 2 * d) + 2 * d,
-        ),
         (
             "linear layers have biases.",
             lambda n, d, f: n * (layer(d, f) - 5 * d - f) + 2 * d,
-        ),
-        (
-            "feed-forward has two matrices.",
-            lambda n, d, f: n * (layer(d, f) - d * f) + 2 * d,
-        ),
-        (
-            "attention has four matrices.",
-            lambda n, d, f: n * (layer(d, f) - d * d) + 2 * d,
         ),
         ("7 is wrong for 6 layers.", lambda n, d, f: 7),
     ],
@@ -99,45 +66,14 @@ WRONG = {
             lambda x, g, b, e: norm(x, biased(x)) * g + b,
         ),
         (
-            "there is no epsilon.",
-            lambda x, g, b, e: norm(x, np.maximum(biased(x), 1e-9)) * g + b,
-        ),
-        (
-            "the mean is not subtracted.",
-            lambda x, g, b, e: x / np.sqrt(biased(x) + e) * g + b,
-        ),
-        (
-            "take the root of the variance.",
-            lambda x, g, b, e: norm(x, (biased(x) + e) ** 2) * g + b,
-        ),
-        (
             "one mean for all places.",
             lambda x, g, b, e: (x - x.mean()) / np.sqrt(x.var() + e) * g + b,
-        ),
-        ("scale and shift are missing.", lambda x, g, b, e: right(x, e)),
-        ("the scale is missing.", lambda x, g, b, e: right(x, e) + b),
-        ("the shift is missing.", lambda x, g, b, e: right(x, e) * g),
-        (
-            "the shift comes after the scale.",
-            lambda x, g, b, e: (right(x, e) + b) * g,
-        ),
-        (
-            "wrong numbers for the shape (4,).",
-            lambda x, g, b, e: (right(x, e) * g + b) * (x.ndim > 1),
-        ),
-        (
-            "rows of equal numbers should give the shift.",
-            lambda x, g, b, e: right(x, e) * g + b + (not x.any()),
         ),
     ],
     "pre_norm_layer": [
         (
             "one residual around both.",
             lambda x, f, g, a, b: x + g(b(f(a(x)))),
-        ),
-        (
-            "the norms come behind the sub-layers.",
-            lambda x, f, g, a, b: x + a(f(x)) + b(g(x + a(f(x)))),
         ),
         (
             "this is post-norm.",
@@ -148,58 +84,8 @@ WRONG = {
             lambda x, f, g, a, b: a(x) + f(a(x)) + g(b(a(x) + f(a(x)))),
         ),
         (
-            "the second residual starts behind its norm.",
-            lambda x, f, g, a, b: b(x + f(a(x))) + g(b(x + f(a(x)))),
-        ),
-        (
-            "the residuals start behind the norms.",
-            lambda x, f, g, a, b: b(a(x) + f(a(x))) + g(b(a(x) + f(a(x)))),
-        ),
-        (
-            "no residual connections.",
-            lambda x, f, g, a, b: g(b(f(a(x)))),
-        ),
-        (
-            "the first residual is missing.",
-            lambda x, f, g, a, b: f(a(x)) + g(b(f(a(x)))),
-        ),
-        (
-            "the second residual is missing.",
-            lambda x, f, g, a, b: g(b(x + f(a(x)))),
-        ),
-        (
-            "the second residual is that of x.",
-            lambda x, f, g, a, b: x + g(b(x + f(a(x)))),
-        ),
-        (
             "one norm for both.",
             lambda x, f, g, a, b: x + f(a(x)) + g(a(x + f(a(x)))),
-        ),
-        (
-            "the norms have changed places.",
-            lambda x, f, g, a, b: x + f(b(x)) + g(a(x + f(b(x)))),
-        ),
-        (
-            "both sub-layers read x.",
-            lambda x, f, g, a, b: x + f(a(x)) + g(b(x)),
-        ),
-        ("no norms.", lambda x, f, g, a, b: x + f(x) + g(x + f(x))),
-        (
-            "the second norm is missing.",
-            lambda x, f, g, a, b: x + f(a(x)) + g(x + f(a(x))),
-        ),
-        (
-            "the first norm is missing.",
-            lambda x, f, g, a, b: x + f(x) + g(b(x + f(x))),
-        ),
-        (
-            "feed-forward comes first.",
-            lambda x, f, g, a, b: x + g(a(x)) + f(b(x + g(a(x)))),
-        ),
-        ("feed-forward is missing.", lambda x, f, g, a, b: x + f(a(x))),
-        (
-            "these are the numbers of another layer.",
-            lambda x, f, g, a, b: x,
         ),
     ],
     "fold_norm": [
@@ -208,30 +94,10 @@ WRONG = {
             lambda g, s, m, b: np.vstack([g[:, None] * m, b]),
         ),
         (
-            "the layer's own bias is lost.",
-            lambda g, s, m, b: np.vstack([g[:, None] * m, s @ m]),
-        ),
-        (
             "the shift meets the old matrix.",
             lambda g, s, m, b: np.vstack(
                 [g[:, None] * m, s @ (g[:, None] * m) + b]
             ),
-        ),
-        (
-            "the scale is missing.",
-            lambda g, s, m, b: np.vstack([m, s @ m + b]),
-        ),
-        (
-            "the scale belongs to rows.",
-            lambda g, s, m, b: np.vstack([m * g, s @ m + b]),
-        ),
-        (
-            "the shift has to pass the matrix.",
-            lambda g, s, m, b: np.vstack([g[:, None] * m, s + b]),
-        ),
-        (
-            "wrong for a matrix of 4 rows and 4 columns.",
-            lambda g, s, m, b: np.vstack([m, b]),
         ),
     ],
     "second_norm_factor": [
@@ -243,32 +109,7 @@ WRONG = {
             "the first norm leaves less than one.",
             lambda v, e: (1 + e) ** -0.5,
         ),
-        ("take the root.", lambda v, e: factor(v, e) ** 2),
-        (
-            "this is the variance after the first norm.",
-            lambda v, e: v / (v + e),
-        ),
-        (
-            "this is the variance after both norms.",
-            lambda v, e: v / (v + e) * factor(v, e) ** 2,
-        ),
-        (
-            "epsilon acts in the second norm as well.",
-            lambda v, e: (v / (v + e)) ** -0.5,
-        ),
-        (
-            "this divides; the factor is one over it.",
-            lambda v, e: 1 / factor(v, e),
-        ),
-        (
-            "these are both factors together.",
-            lambda v, e: (v + e) ** -0.5 * factor(v, e),
-        ),
-        (
-            "without epsilon, too, there is a factor: 1.",
-            lambda v, e: factor(v, e) / (e > 0),
-        ),
-        ("2.0000 is wrong for variance 4.0 and epsilon 0.5.", lambda v, e: 2),
+        ("take the root.", lambda v, e: 1 / (v / (v + e) + e)),
     ],
 }
 
@@ -280,36 +121,24 @@ def test_wrong_answer_is_named(book, name, says, answer):
 # The parts, held to both libraries.
 
 
-def draw_case(seed, sizes, padding, causal):
-    """Return vectors, and masks of words and of the past, as arrays."""
-    batch_size, seq_len, d_model = sizes
-    rng = np.random.default_rng(seed)
-    x = rng.standard_normal((batch_size, seq_len, d_model))
-    words = rng.random((batch_size, seq_len)) < 0.6
-    words = words if padding else np.ones_like(words)
-    past = np.tri(seq_len) > 0 if causal else np.ones((seq_len, seq_len)) > 0
-    return x, words, past
-
-
-SITUATION = {
-    "seed": st.integers(0, 99),
-    "sizes": st.tuples(SIZES, SIZES, SIZES, SIZES, SIZES, SIZES),
-    "norm_first": st.booleans(),
-    "padding": st.booleans(),
-    "causal": st.booleans(),
-}
-
-
 @FEW
-@given(**SITUATION)
+@given(
+    seed=st.integers(0, 99),
+    sizes=st.tuples(SIZES, SIZES, SIZES, SIZES, SIZES, SIZES),
+    norm_first=st.booleans(),
+    padding=st.booleans(),
+    causal=st.booleans(),
+)
 def test_the_stack_is_pytorch_s_in_double_precision(
     book, seed, sizes, norm_first, padding, causal
 ):
     import torch
 
-    num_layers, num_heads, d_head, d_ff, *batch = sizes
-    d_model = num_heads * d_head
-    x, words, past = draw_case(seed, (*batch, d_model), padding, causal)
+    num_layers, num_heads, d_head, d_ff, batch_size, seq_len = sizes
+    d_model, rng = num_heads * d_head, np.random.default_rng(seed)
+    x = rng.standard_normal((batch_size, seq_len, d_model))
+    words = (rng.random((batch_size, seq_len)) < 0.6) | (not padding)
+    past = (np.tri(seq_len) > 0) | (not causal)
     stack = book["Encoder"](num_layers, d_model, num_heads, d_ff, norm_first)
     stack = stack.double()
     book["draw_weights"](stack, seed)
@@ -335,31 +164,6 @@ def test_the_stack_is_pytorch_s_in_double_precision(
 
 
 @FEW
-@given(**SITUATION)
-def test_the_stack_is_keras_and_both_frameworks_agree(
-    book, seed, sizes, norm_first, padding, causal
-):
-    import tensorflow as tf
-    import torch
-
-    num_layers, num_heads, d_head, d_ff, *batch = sizes
-    given = (num_layers, num_heads * d_head, num_heads, d_ff, norm_first)
-    x, words, past = draw_case(seed, (*batch, given[1]), padding, causal)
-    x, mask = np.float32(x), words[:, None] & past
-    stack, stack_tf = book["Encoder"](*given), book["EncoderTF"](*given)
-    book["draw_weights"](stack, seed)
-    book["draw_weights_tf"](stack_tf, seed)
-    sound = mask.any(-1).all(-1)
-    with torch.no_grad():
-        output = stack(torch.tensor(x), torch.tensor(mask)).numpy()[sound]
-    mask_tf = tf.constant(mask)
-    output_tf = stack_tf(tf.constant(x), mask_tf).numpy()[sound]
-    theirs = book["KerasEncoder"](stack_tf)(tf.constant(x), mask_tf)
-    assert np.allclose(output, output_tf, atol=1e-3)
-    assert np.allclose(output_tf, theirs.numpy()[sound], atol=1e-3)
-
-
-@FEW
 @given(
     seed=st.integers(0, 99),
     shape=st.lists(st.integers(1, 5), min_size=1, max_size=4),
@@ -380,41 +184,129 @@ def test_the_norm_is_the_libraries_in_every_precision(
     theirs = torch.nn.functional.layer_norm(torch.tensor(rows), shape[-1:])
     layer = keras.layers.LayerNormalization(epsilon=1e-5, dtype=kind)
     theirs_tf = layer(tf.constant(rows).numpy()[None])[0]
-    atol = {"float64": 1e-9, "float32": 2e-4, "float16": 4e-3}[kind]
+    atol = {"float64": 1e-12, "float32": 2e-4, "float16": 4e-3}[kind]
     assert str(found.numpy().dtype) == str(found_tf.numpy().dtype) == kind
-    assert np.allclose(found, theirs, atol=atol)
-    assert np.allclose(found, found_tf, atol=atol)
+    assert np.allclose(found, theirs, rtol=0, atol=atol)
+    assert np.allclose(found, found_tf, rtol=0, atol=atol)
     assert np.allclose(found_tf, theirs_tf, atol=max(atol, 2e-4))
 
 
+def test_a_norm_of_whole_numbers_is_float32(book):
+    import tensorflow as tf
+    import torch
+
+    rows = np.array([[1, 1, 5, 5]])
+    found = book["normalise"](torch.tensor(rows))
+    found_tf = book["normalise_tf"](tf.constant(rows))
+    assert found.numpy().dtype == found_tf.numpy().dtype == np.float32
+    for one in (found, found_tf):
+        assert np.allclose(one, [[-1, -1, 1, 1]], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["LayerNorm", "LayerNormTF"])
+def test_a_new_norm_has_pytorch_s_epsilon(book, name):
+    assert book[name](3).epsilon == book["nn"].LayerNorm(3).eps
+
+
+# Weights and epsilon, carried to the libraries.
+
+
+def test_drawn_norms_have_scales_near_one_in_library_layers_too(book):
+    import keras
+    import torch
+
+    layer = torch.nn.TransformerEncoderLayer(6, 3, 5)
+    norm = keras.layers.LayerNormalization()
+    norm.build((None, 6))
+    for ours in (book["Encoder"](1, 6, 3, 5), layer):
+        book["draw_weights"](ours, 0, spread=0)
+        for name, weight in ours.named_parameters():
+            if weight.ndim == 1:
+                assert (weight == (not name.endswith(("bias", "shift")))).all()
+    for ours in (book["LayerNormTF"](6), norm):
+        book["draw_weights_tf"](ours, 0, spread=0)
+        scale, shift = ours.get_weights()
+        assert (scale == 1).all() and (shift == 0).all()
+
+
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_an_empty_sentence_harms_no_other(book, norm_first):
+def test_each_epsilon_is_carried_to_the_libraries(book, norm_first):
+    import tensorflow as tf
     import torch
 
-    stack = book["Encoder"](2, 6, 3, 5, norm_first)
-    x = torch.arange(24.0).sin().reshape(2, 2, 6)
-    mask = torch.tensor([[[True, True]], [[False, False]]])
-    found = stack(x, mask)
-    assert torch.allclose(found[0], stack(x[:1])[0], atol=1e-6)
-    assert found[1].isnan().all()
-
-
-def test_training_reaches_every_dropout_in_both_frameworks(book):
-    import torch
-
-    x = torch.arange(24.0).sin().reshape(2, 2, 6)
-    given = (1, 6, 3, 5, False, 0.5)
+    given, x = (2, 6, 3, 5, norm_first), torch.arange(24.0).sin()
+    x = x.reshape(2, 2, 6)
     stack, stack_tf = book["Encoder"](*given), book["EncoderTF"](*given)
-    first = stack.layers[0]
-    parts = (first.attention, first.feed_forward)
-    parts += (first.around_attention, first.around_feed_forward)
-    for part in parts:
-        for other in parts:
-            other.dropout.p = 0.5 if other is part else 0.0
-        assert not torch.equal(stack(x), stack(x))
-    one, other = (stack_tf(x.numpy(), training=True) for _ in range(2))
-    assert not np.allclose(one, other)
-    assert np.array_equal(stack_tf(x.numpy()), stack_tf(x.numpy()))
+    book["draw_weights"](stack, 0), book["draw_weights_tf"](stack_tf, 0)
+    for ours in (stack, stack_tf):
+        ours.norm.epsilon = 0.5
+        for number, layer in enumerate(ours.layers, 1):
+            layer.around_attention.norm.epsilon = 0.1 * number
+            layer.around_feed_forward.norm.epsilon = 1.0 * number
+    theirs = book["to_torch_encoder"](stack)
+    theirs_tf = book["KerasEncoder"](stack_tf)
+    x_tf = tf.constant(x.numpy())
+    assert torch.allclose(stack(x), theirs(x), atol=1e-5)
+    assert np.allclose(stack_tf(x_tf), theirs_tf(x_tf), atol=1e-5)
+
+
+# Dropout, and the chapter's own checks.
+
+
+@pytest.mark.parametrize("kind", ["", "_tf"])
+def test_dropout_sits_where_the_text_says(book, kind):
+    """A rate near one leaves what dropout does not reach."""
+    import tensorflow as tf
+    import torch
+
+    rows = np.float32(np.random.default_rng(0).normal(size=(2, 5, 6)))
+    x = tf.constant(rows) if kind else torch.tensor(rows)
+    told = {"training": True} if kind else {}
+
+    def numbers(tensor):
+        return tensor.numpy() if kind else tensor.detach().numpy()
+
+    def made(name, *sizes):
+        part = book[name + kind.strip("_").upper()](*sizes, dropout=1 - 1e-7)
+        book[f"draw_weights{kind}"](part, 0)
+        return part
+
+    got = []
+    attend = book[f"attend{kind}"]
+    output, weights = attend(x, x, x, dropout=lambda w: got.append(w) or 0 * w)
+    assert np.array_equal(numbers(got[0]), numbers(weights))
+    assert not numbers(output).any()
+
+    attention = made("MultiHeadAttention", 6, 3)
+    output, weights = attention(x, x, x, need_weights=True, **told)
+    bias = numbers(attention.output_proj.bias)
+    assert bias.all() and np.allclose(numbers(output), bias)
+    assert np.allclose(numbers(weights).sum(-1), 1)
+
+    network = made("FeedForward", 6, 8)
+    bias = numbers(network.narrow.bias)
+    assert bias.all() and np.allclose(numbers(network(x, **told)), bias)
+
+    for norm_first in (True, False):
+        around = made("AddAndNorm", 6, norm_first)
+        found = around(x, sublayer=lambda x: x + 1, **told)
+        kept = x if norm_first else around.norm(x)
+        assert np.allclose(numbers(found), numbers(kept))
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_the_checks_fit_every_size(book, norm_first):
+    import torch
+
+    stack = book["Encoder"](3, 8, 2, 5, norm_first)
+    book["draw_weights"](stack, 0)
+    theirs = book["to_torch_encoder"](stack)
+    x = torch.arange(32.0).sin().reshape(1, 4, 8)
+    key_mask = torch.tensor([[True, True, True, False]])
+    given = (theirs, x, key_mask)
+    assert all(book["run_encoder_checks"](stack, *given).values())
+    stack.layers[2].load_state_dict(stack.layers[0].state_dict())
+    assert not book["run_encoder_checks"](stack, *given)["unlike"]
 
 
 @pytest.mark.parametrize("name", ["EncoderLayer", "EncoderLayerTF"])

@@ -2,16 +2,18 @@
 
 A new window costs five times as much as another page in the same one. So each
 process has one tab: `look` shows a page to all tests that only look at it,
-`visit` loads it for one test that does more, as it comes to a new reader.
-Nothing here may leave the machine: a test fails if a page asks another host
-for something, misses a file or raises an error.
+`visit` loads it anew for a test that does more.
+A test fails if a page asks another host, misses a file or raises an error.
 """
 
 import os
+from functools import cache
 
 import pytest
+from playwright.sync_api import expect
 
 from tools import chromium
+from tools.notebooks import Notebook
 from tools.server import serving
 from tools.settings import BOOK, HTML, ROOT, config, contents
 
@@ -48,6 +50,12 @@ def site():
 
 
 @pytest.fixture(scope="session")
+def notebook():
+    """Return a function: a chapter's name, 'book/masks' -> its Notebook."""
+    return cache(lambda name: Notebook.read(ROOT / f"{name}.ipynb"))
+
+
+@pytest.fixture(scope="session")
 def repository():
     """Return the repository's address, or "" if the site was built without."""
     with pytest.MonkeyPatch.context() as patch:
@@ -81,9 +89,7 @@ class Tab:
         self.page.on("request", self.check_request)
         self.page.on("response", self.check_response)
         self.page.on("console", self.check_message)
-        self.page.on(
-            "pageerror", lambda error: self.faults.append(f"error: {error}")
-        )
+        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
 
     def check_request(self, request):
         if not request.url.startswith((self.site, "data:", "blob:")):
@@ -164,8 +170,8 @@ def scriptless_tab(browser, site):
 def look(tab):
     """Return a function: page's name -> the page, to be looked at only.
 
-    It takes the window's width, what the system says and whether all that is
-    folded shall be open; these may change, while the page is the same.
+    It takes the window's width, the system's settings, and unfolded=True to
+    open all folds.
     """
     yield tab.look
     tab.report()
@@ -197,3 +203,117 @@ def empty_page(tab):
     """Return an empty page of no site; fail if it asks for anything."""
     yield tab.empty()
     tab.report()
+
+
+class Figure:
+    """A moving picture on a page, driven as a reader does."""
+
+    def __init__(self, page, name):
+        self.name, self.page = name, page
+        self.root = page.locator(f"#{name}-figure")
+        self.said = self.root.locator("[data-part=words]")
+
+    def come_near(self):
+        """Scroll here, and wait till what was not laid out before is."""
+        self.root.scroll_into_view_if_needed()
+        chromium.wait_for_layout(self.page)
+
+    def inputs(self, name):
+        return self.root.locator(f"input[name={name}]")
+
+    def put(self, name, value, way):
+        """Set a control, by its way: "mouse" or "keyboard"."""
+        way = self.by_mouse if way == "mouse" else self.by_keyboard
+        inputs = self.inputs(name)
+        kind = inputs.first.get_attribute("type")
+        if kind != "checkbox":
+            return way(kind, name, value)
+        for i in range(inputs.count()):
+            if inputs.nth(i).is_checked() != (i in value):
+                way(kind, name, i)
+
+    def parts(self):
+        """Return the text or the path of each part that is to be seen."""
+        return self.root.evaluate(
+            """root => {
+            const image = root.querySelector("img");
+            const drawn = image ? new DOMParser().parseFromString(
+              decodeURIComponent(image.src.split("svg+xml,")[1]),
+              "image/svg+xml").querySelectorAll("[data-part]") : [];
+            const parts = {};
+            for (const part of [...root.querySelectorAll("[data-part]"),
+                                ...drawn])
+              if (!part.hidden) parts[part.dataset.part] =
+                part.getAttribute("d") ?? part.textContent;
+            delete parts.words;
+            delete parts.table;
+            return parts; }"""
+        )
+
+    def assert_shows(self, said, parts):
+        expect(self.said).to_have_text(said)
+        shown = self.parts()
+        shown.pop("axes", None)
+        parts.pop("axes", None)
+        assert shown == parts
+
+    def by_mouse(self, kind, name, value):
+        box = self.inputs(name)
+        if kind == "text":
+            box.click(click_count=3)
+            self.page.keyboard.type(value)
+        elif kind == "range":
+            low, high = (
+                float(box.get_attribute(end)) for end in ("min", "max")
+            )
+            self.come_near()
+            box.scroll_into_view_if_needed()
+            size, mouse = box.bounding_box(), self.page.mouse
+            # The thumb is 16 pixels wide and stays within the box.
+            start, end = (
+                size["x"]
+                + 8
+                + (at - low) / (high - low) * (size["width"] - 16)
+                for at in (float(box.input_value()), value)
+            )
+            middle = size["y"] + size["height"] / 2
+            mouse.move(start, middle)
+            mouse.down()
+            mouse.move(end, middle, steps=3)
+            mouse.up()
+        else:
+            self.root.locator(f"label:has([name={name}])").nth(value).click()
+
+    def by_keyboard(self, kind, name, value):
+        press = self.page.keyboard.press
+        self.root.locator("input").first.focus()
+        for _ in range(12):
+            if self.page.evaluate("document.activeElement.name") == name:
+                break
+            press("Tab")
+        else:
+            pytest.fail(f"The Tab key does not lead to {name}.")
+        if kind == "text":
+            press("Control+A")
+            press("Delete")
+            self.page.keyboard.type(value)
+        elif kind == "range":
+            box = self.inputs(name)
+            press("Home")
+            step = float(box.get_attribute("step") or 1)
+            low = float(box.get_attribute("min"))
+            for _ in range(round((value - low) / step)):
+                press("ArrowRight")
+        elif kind == "checkbox":
+            for _ in range(value):
+                press("Tab")
+            press("Space")
+        else:
+            while not self.inputs(name).nth(value).is_checked():
+                press("ArrowDown")
+
+
+@pytest.fixture(scope="session")
+def figure_on():
+    """Return a function: page, a picture's name -> its Figure."""
+    return Figure

@@ -13,9 +13,9 @@ def article(name):
 
 
 def uses():
-    """Return a dict: source -> the places that link to it, as links.
+    """Return a dict: source -> the sections that link to it.
 
-    A chapter's list at its end counts if nothing else does.
+    A list of further reading counts only if no other section has the link.
     """
     found = {}
     for name in contents():

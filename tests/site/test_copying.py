@@ -4,12 +4,7 @@ import json
 
 import pytest
 
-from tools.notebooks import Notebook
 from tools.settings import ROOT, chapters
-
-
-def code(chapter):
-    return Notebook.read(ROOT / f"{chapter}.ipynb").code
 
 
 def copied(page):
@@ -17,24 +12,23 @@ def copied(page):
 
 
 @pytest.mark.parametrize("chapter", chapters())
-def test_copy_buttons_stand_on_input_only(visit, chapter):
-    page = visit(chapter)
+def test_copy_buttons_stand_on_input_only(visit, notebook, chapter):
+    page, code = visit(chapter), notebook(chapter).code
     buttons = page.locator(".cell_input .copybtn")
-    assert buttons.count() == len(code(chapter))
+    assert buttons.count() == len(code)
     assert page.locator(".cell_output .copybtn").count() == 0
     buttons.first.click()
-    assert copied(page) == code(chapter)[0].source
+    assert copied(page) == code[0].source
 
 
-def test_code_is_copied_by_keyboard(visit):
-    chapter = chapters()[0]
-    page = visit(chapter, reduced_motion="reduce")
+def test_code_is_copied_by_keyboard(visit, notebook):
+    page = visit(chapters()[0], reduced_motion="reduce")
     button = page.locator(".cell_input .copybtn").first
     button.focus()
     assert button.evaluate("b => getComputedStyle(b).opacity") == "1"
     page.evaluate("navigator.clipboard.writeText('')")
     page.keyboard.press("Enter")
-    assert copied(page) == code(chapter)[0].source
+    assert copied(page) == notebook(chapters()[0]).code[0].source
 
 
 @pytest.mark.parametrize("chapter", chapters())

@@ -1,103 +1,25 @@
-"""The moving pictures, held to the numbers of their chapters.
+"""The moving pictures show the numbers of their chapters.
 
 Each is put into several states by mouse and by keyboard, with the network
 cut; what it then shows is computed here with the functions of the chapter.
-Each stands without scripts, too, and outside the site, as in Colab.
+Each is also tested without scripts, and outside the site, as in Colab.
 """
 
 import re
-from contextlib import contextmanager
+from inspect import signature
 
 import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tools.chromium import load_pictures, unfold, wait_for_layout
+from tools.chromium import load_pictures, unfold
 from tools.notebooks import Notebook
 from tools.settings import BOOK
 
 # In the process in which the chapters run.
 pytestmark = pytest.mark.xdist_group("frameworks")
 
-CHAPTERS = {
-    "lookup": "embedding",
-    "waves": "positional_encoding",
-    "clocks": "position_similarity",
-    "attention": "attention",
-    "heads": "multi_head_attention",
-    "masks": "masks",
-    "way": "encoder",
-    "write": "decoder",
-    "learn": "training",
-    "matrix": "testing",
-}
-# Values by the controls' names; the first state is that of the start.
 SENTENCE = "Life is short, eat dessert first"
-STATES = {
-    "lookup": [{"word": 8}, {"word": 0}, {"word": 11}],
-    "waves": [
-        {"width": 16, "base": 4, "position": 5},
-        {"width": 2, "base": 1, "position": 0},
-        {"width": 32, "base": 4, "position": 31},
-        {"width": 6, "base": 5, "position": 20},
-    ],
-    "clocks": [
-        {"offset": 6, "width": 6},
-        {"offset": 0, "width": 2},
-        {"offset": 44, "width": 64},
-        {"offset": 100, "width": 128},
-    ],
-    "attention": [
-        {"sentence": SENTENCE, "query": 2},
-        {"sentence": SENTENCE, "query": 5},
-        {"sentence": "sweet dessert, is short", "query": 0},
-        {"sentence": "WORLD", "query": 0},
-    ],
-    "heads": [
-        {"step": step, "moves": moves}
-        for moves in ([0, 1], [], [0], [1])
-        for step in (2, 0, 1, 3, 4)
-    ],
-    "masks": [
-        {"words": words, "more": more, "fill": fill}
-        for words, more, fill in [
-            ([0, 1, 2, 3], [], 0),
-            ([0, 1, 2, 3], [0], 0),
-            ([1, 2, 3], [0], 0),
-            ([1, 2, 3], [0], 1),
-            ([1, 2, 3], [0], 2),
-            ([0, 1, 2, 3], [1], 0),
-            ([], [0, 1], 2),
-        ]
-    ],
-    "way": [
-        {"parts": parts, "order": order, "layer": layer}
-        for parts, order, layer in [
-            ([0, 1], 0, 1),
-            ([0, 1], 1, 6),
-            ([1], 1, 3),
-            ([0], 0, 6),
-            ([], 1, 2),
-            ([1], 0, 6),
-        ]
-    ],
-    "write": [
-        {"step": step, "place": place}
-        for step, place in [(1, 0), (4, 3), (4, 1), (7, 1), (7, 6)]
-    ],
-    "learn": [{"step": step} for step in (0, 90, 200, 10)],
-    "matrix": [
-        {"may": may, "order": order, "missed": missed}
-        for may, order, missed in [
-            ([0, 1, 2, 3, 4, 5], 0, []),
-            ([0, 1, 2, 3, 4, 5], 1, [0]),
-            ([0, 2], 1, [0]),
-            ([4], 1, []),
-            ([], 0, [0]),
-            ([1, 3, 5], 0, [0]),
-        ]
-    ],
-}
 
 
 # What a state shows: its sentence, and the text or the path of each part.
@@ -304,199 +226,116 @@ def matrix(book, may, order, missed):
     return f"{said}Bugs seen: {sum(found.values())} of {len(found)}.", parts
 
 
-SHOWS = {
-    "lookup": lookup,
-    "waves": waves,
-    "clocks": clocks,
-    "attention": attention,
-    "heads": heads,
-    "masks": masks,
-    "way": way,
-    "write": write,
-    "learn": learn,
-    "matrix": matrix,
+SHOWN = [lookup, waves, clocks, attention, heads]
+SHOWN += [masks, way, write, learn, matrix]
+SHOWS = {function.__name__: function for function in SHOWN}
+ALL = [0, 1, 2, 3, 4, 5]
+# A picture -> its chapter, and its states: what the controls say, in the order
+# in which the function above takes it. The first state is that of the start.
+PICTURES = {
+    "lookup": ("embedding", [(8,), (0,), (11,)]),
+    "waves": (
+        "positional_encoding",
+        [(16, 4, 5), (2, 1, 0), (32, 4, 31), (6, 5, 20)],
+    ),
+    "clocks": ("position_similarity", [(6, 6), (0, 2), (44, 64), (100, 128)]),
+    "attention": ("attention", [(SENTENCE, 2), (SENTENCE, 5), ("WORLD", 0)]),
+    "heads": (
+        "multi_head_attention",
+        [(n, to) for to in ([0, 1], [], [0], [1]) for n in (2, 0, 1, 3, 4)],
+    ),
+    "masks": (
+        "masks",
+        [([0, 1, 2, 3], [], 0), ([0, 1, 2, 3], [0], 0), ([1, 2], [1], 0)]
+        + [([1, 2, 3], [0], fill) for fill in (0, 1, 2)],
+    ),
+    "way": (
+        "encoder",
+        [([0, 1], 0, 1), ([0, 1], 1, 6), ([1], 1, 3), ([0], 0, 6), ([], 1, 2)],
+    ),
+    "write": ("decoder", [(1, 0), (4, 3), (4, 1), (7, 1), (7, 6)]),
+    "learn": ("training", [(0,), (90,), (200,), (10,)]),
+    "matrix": (
+        "testing",
+        [(ALL, 0, []), ([0, 2], 1, [0]), ([], 0, [0]), ([1, 3, 5], 0, [0])],
+    ),
 }
+EACH = [(name, chapter) for name, (chapter, _) in PICTURES.items()]
 
 
-# How a reader drives a picture
-
-
-class Figure:
-    """A picture on a page, driven as a reader does."""
-
-    def __init__(self, page, name):
-        self.name, self.page = name, page
-        self.root = page.locator(f"#{name}-figure")
-        self.said = self.root.locator("[data-part=words]")
-
-    def come_near(self):
-        """Scroll here, and wait till what was not laid out before is."""
-        self.root.scroll_into_view_if_needed()
-        wait_for_layout(self.page)
-
-    def inputs(self, name):
-        return self.root.locator(f"input[name={name}]")
-
-    def put(self, name, value, way):
-        """Set a control, with a way: by_mouse or by_keyboard."""
-        inputs = self.inputs(name)
-        kind = inputs.first.get_attribute("type")
-        if kind != "checkbox":
-            return way(self, kind, name, value)
-        for i in range(inputs.count()):
-            if inputs.nth(i).is_checked() != (i in value):
-                way(self, kind, name, i)
-
-    def parts(self):
-        """Return the text or the path of each part that is to be seen."""
-        return self.root.evaluate(
-            """root => {
-            const image = root.querySelector("img");
-            const drawn = image ? new DOMParser().parseFromString(
-              decodeURIComponent(image.src.split("svg+xml,")[1]),
-              "image/svg+xml").querySelectorAll("[data-part]") : [];
-            const parts = {};
-            for (const part of [...root.querySelectorAll("[data-part]"),
-                                ...drawn])
-              if (!part.hidden) parts[part.dataset.part] =
-                part.getAttribute("d") ?? part.textContent;
-            delete parts.words;
-            delete parts.table;
-            return parts; }"""
-        )
-
-    def assert_shows(self, said, parts):
-        expect(self.said).to_have_text(said)
-        shown = self.parts()
-        shown.pop("axes", None)
-        parts.pop("axes", None)
-        assert shown == parts
-
-
-def by_mouse(figure, kind, name, value):
-    box = figure.inputs(name)
-    if kind == "text":
-        box.click(click_count=3)
-        figure.page.keyboard.type(value)
-    elif kind == "range":
-        low, high = (float(box.get_attribute(end)) for end in ("min", "max"))
-        figure.come_near()
-        box.scroll_into_view_if_needed()
-        size, mouse = box.bounding_box(), figure.page.mouse
-        # The thumb is 16 pixels wide and stays within the box.
-        start, end = (
-            size["x"] + 8 + (at - low) / (high - low) * (size["width"] - 16)
-            for at in (float(box.input_value()), value)
-        )
-        middle = size["y"] + size["height"] / 2
-        mouse.move(start, middle)
-        mouse.down()
-        mouse.move(end, middle, steps=3)
-        mouse.up()
-    else:
-        figure.root.locator(f"label:has([name={name}])").nth(value).click()
-
-
-def by_keyboard(figure, kind, name, value):
-    press = figure.page.keyboard.press
-    figure.root.locator("input").first.focus()
-    for _ in range(12):
-        if figure.page.evaluate("document.activeElement.name") == name:
-            break
-        press("Tab")
-    else:
-        pytest.fail(f"The Tab key does not lead to {name}.")
-    if kind == "text":
-        press("Control+A")
-        press("Delete")
-        figure.page.keyboard.type(value)
-    elif kind == "range":
-        box = figure.inputs(name)
-        press("Home")
-        step = float(box.get_attribute("step") or 1)
-        low = float(box.get_attribute("min"))
-        for _ in range(round((value - low) / step)):
-            press("ArrowRight")
-    elif kind == "checkbox":
-        for _ in range(value):
-            press("Tab")
-        press("Space")
-    else:
-        while not figure.inputs(name).nth(value).is_checked():
-            press("ArrowDown")
-
-
-@contextmanager
-def cut_off(page):
-    """Cut the network while the block runs."""
-    page.context.set_offline(True)
-    try:
-        yield
-    finally:
-        page.context.set_offline(False)
+def states(name):
+    """Return the states of a picture as dicts: control -> value."""
+    _, *controls = signature(SHOWS[name]).parameters
+    values = PICTURES[name][1]
+    return [dict(zip(controls, state, strict=True)) for state in values]
 
 
 def drive(figure, book, states, way):
-    """Put a picture into states in turn, and ask what it shows."""
-    with cut_off(figure.page):
+    """Put a picture into states, offline, and compare what it then shows."""
+    figure.page.context.set_offline(True)
+    try:
         for state in states:
             for control, value in state.items():
                 figure.put(control, value, way)
             figure.assert_shows(*SHOWS[figure.name](book, **state))
+    finally:
+        figure.page.context.set_offline(False)
 
 
-def outside(page, name):
-    """Return a picture as it is in Colab: its output on an empty page."""
-    notebook = Notebook.read(BOOK / f"{CHAPTERS[name]}.ipynb")
-    (html,) = [
-        output["data"]["text/html"]
-        for cell in notebook.code
-        for output in cell.outputs
-        if f'id="{name}-figure"' in output.get("data", {}).get("text/html", "")
-    ]
-    page.set_content(html)
-    return Figure(page, name)
+@pytest.fixture
+def outside(empty_page, figure_on):
+    """Return a function: name -> the Figure alone on a page, as in Colab."""
+
+    def show(name):
+        notebook = Notebook.read(BOOK / f"{PICTURES[name][0]}.ipynb")
+        outputs = [out for cell in notebook.code for out in cell.outputs]
+        texts = [out.get("data", {}).get("text/html", "") for out in outputs]
+        (html,) = [text for text in texts if f'id="{name}-figure"' in text]
+        empty_page.set_content(html)
+        return figure_on(empty_page, name)
+
+    return show
 
 
-@pytest.mark.parametrize(("name", "stem"), CHAPTERS.items())
-@pytest.mark.parametrize("way", [by_mouse, by_keyboard])
-def test_shows_the_numbers_of_the_chapter(
-    empty_page, chapter, name, stem, way
-):
-    figure = outside(empty_page, name)
+@pytest.mark.parametrize(("name", "stem"), EACH)
+@pytest.mark.parametrize("way", ["mouse", "keyboard"])
+def test_shows_the_numbers_of_the_chapter(outside, chapter, name, stem, way):
+    figure = outside(name)
     # The keys need not go everywhere, once they have moved each control.
-    states = STATES[name][: 7 if way is by_keyboard else None]
-    drive(figure, chapter(stem), states, way)
+    some = states(name)[: 7 if way == "keyboard" else None]
+    drive(figure, chapter(stem), some, way)
 
 
-@pytest.mark.parametrize(("name", "stem"), CHAPTERS.items())
-def test_works_on_the_site(visit, chapter, name, stem):
+@pytest.mark.parametrize(("name", "stem"), EACH)
+def test_works_on_the_site(visit, figure_on, chapter, name, stem):
     # A long page answers slowly: some states are enough beside the above.
     page, book = visit(f"book/{stem}"), chapter(stem)
     unfold(page, True)
     load_pictures(page)
-    figure, states = Figure(page, name), STATES[name]
-    figure.assert_shows(*SHOWS[name](book, **states[0]))
-    drive(figure, book, [states[1], states[-1]], by_mouse)
-    drive(figure, book, states[2:3], by_keyboard)
+    figure, (start, second, third, *rest) = figure_on(page, name), states(name)
+    figure.assert_shows(*SHOWS[name](book, **start))
+    drive(figure, book, [second, *rest[-1:]], "mouse")
+    drive(figure, book, [third], "keyboard")
 
 
-@pytest.mark.parametrize(("name", "stem"), CHAPTERS.items())
-def test_stands_without_scripts(visit_without_scripts, chapter, name, stem):
+@pytest.mark.parametrize(("name", "stem"), EACH)
+def test_stands_without_scripts(
+    visit_without_scripts, figure_on, chapter, name, stem
+):
     page = visit_without_scripts(f"book/{stem}")
     unfold(page)  # it may stand in a side road
-    figure = Figure(page, name)
+    figure = figure_on(page, name)
     assert figure.root.is_visible() and not figure.root.locator("form").count()
     pictures = figure.root.locator("img, table").all()
     assert pictures and all(picture.is_visible() for picture in pictures)
-    figure.assert_shows(*SHOWS[name](chapter(stem), **STATES[name][0]))
+    figure.assert_shows(*SHOWS[name](chapter(stem), **states(name)[0]))
 
 
-@pytest.mark.parametrize(("name", "stem"), CHAPTERS.items())
-def test_is_labelled_and_fits_a_phone(visit, name, stem):
+@pytest.mark.parametrize(("name", "stem"), EACH)
+def test_is_labelled_and_fits_a_phone(visit, figure_on, name, stem):
     page = visit(f"book/{stem}", width=320)
     unfold(page)
-    figure = Figure(page, name)
+    figure = figure_on(page, name)
     expect(figure.said).to_have_attribute("aria-live", "polite")
     figure.come_near()
     for box in figure.root.locator("input:visible").all():
@@ -517,23 +356,23 @@ BAD = {
 }
 
 
-def test_bad_sentence_is_explained(empty_page, chapter):
-    figure = outside(empty_page, "attention")
+def test_bad_sentence_is_explained(outside, chapter):
+    figure = outside("attention")
     box, before = figure.inputs("sentence"), figure.parts()
-    shown = attention(chapter("attention"), **STATES["attention"][0])
+    shown = attention(chapter("attention"), SENTENCE, 2)
     for sentence, says in BAD.items():
-        figure.put("sentence", sentence, by_keyboard)
+        figure.put("sentence", sentence, "keyboard")
         expect(figure.said).to_contain_text(says)
         expect(figure.said).to_contain_text("still shows the last sentence")
         expect(box).to_have_attribute("aria-invalid", "true")
-        figure.put("sentence", SENTENCE, by_keyboard)
+        figure.put("sentence", SENTENCE, "keyboard")
         figure.assert_shows(*shown)
         expect(box).to_have_attribute("aria-invalid", "false")
         assert figure.parts() == before
 
 
-def test_speaks_once_when_the_hand_rests(empty_page):
-    figure = outside(empty_page, "clocks")
+def test_speaks_once_when_the_hand_rests(outside):
+    figure = outside("clocks")
     spoken = figure.said.evaluate(
         """async (said) => {
         const box = document.querySelector("#clocks-figure [name=offset]");

@@ -3,8 +3,8 @@
 import pytest
 
 from tools.chromium import wait_for_layout
-from tools.notebooks import Notebook, tags
-from tools.settings import ROOT, chapters, contents
+from tools.notebooks import tags
+from tools.settings import chapters, contents
 
 HOME, CHAPTER = contents()[0], chapters()[0]
 # The radio buttons of tabs are invisible; their labels show the focus.
@@ -47,10 +47,10 @@ def test_focus_is_always_seen(visit, name):
 
 
 @pytest.mark.parametrize("chapter", chapters())
-def test_folded_cells_are_named_by_their_titles(look, chapter):
+def test_folded_cells_are_named_by_their_titles(look, notebook, chapter):
     titles = [
         cell.source.partition("\n")[0].removeprefix("# @title ")
-        for cell in Notebook.read(ROOT / f"{chapter}.ipynb").code
+        for cell in notebook(chapter).code
         if "hide-input" in tags(cell)
     ]
     shown = look(chapter).locator("details.hide summary .collapsed")

@@ -5,28 +5,10 @@ import pytest
 from tools.settings import chapters
 
 
-@pytest.fixture
-def on_paper(look):
-    """Return a function: chapter -> its page as A4 paper shows it."""
-    # 660 pixels are what 18 mm on each side leave.
-    return lambda name: look(
-        name, width=660, media="print", color_scheme="dark"
-    )
-
-
 @pytest.mark.parametrize("chapter", chapters())
-def test_paper_shows_both_frameworks(on_paper, chapter):
-    tops = on_paper(chapter).evaluate("""() => [...document.querySelectorAll(
-        ".sd-tab-label, .sd-tab-content")].map(
-        e => e.offsetParent && e.getBoundingClientRect().top)""")
-    # Label, content, label, content, ...: each visible and below the last.
-    assert len(tops) > 0 and None not in tops
-    assert tops == sorted(tops)
-
-
-@pytest.mark.parametrize("chapter", chapters())
-def test_paper_is_light_and_shows_all(on_paper, chapter):
-    page = on_paper(chapter)
+def test_paper_is_light_and_shows_all(look, chapter):
+    # 660 pixels are what 18 mm on each side of A4 paper leave.
+    page = look(chapter, width=660, media="print", color_scheme="dark")
     colours = page.evaluate("""() => {
         const style = getComputedStyle(document.body);
         return [style.backgroundColor, style.color];
@@ -44,3 +26,9 @@ def test_paper_is_light_and_shows_all(on_paper, chapter):
     cut = "all => all.filter(e => e.scrollWidth > e.clientWidth + 1).length"
     assert page.locator("article :is(pre, img)").evaluate_all(cut) == 0
     assert page.locator("article h1").is_visible()
+    # Label, content, label, content, ...: each visible and below the last.
+    tops = page.locator(".sd-tab-label, .sd-tab-content").evaluate_all(
+        "all => all.map(e => e.offsetParent && e.getBoundingClientRect().top)"
+    )
+    assert len(tops) > 0 and None not in tops
+    assert tops == sorted(tops)

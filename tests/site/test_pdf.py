@@ -1,7 +1,6 @@
-"""The book as `make pdf` prints it, once for all tests.
+"""The book as `make pdf` joins it, and three of its pages printed.
 
-The whole book is joined, as `make pdf` joins it. Of it three pages are
-printed, as Chromium takes more than a minute for all.
+Chromium takes more than a minute to print all.
 """
 
 import re
@@ -82,9 +81,9 @@ def test_pdf_lists_every_page_and_its_number(printed):
         assert f"{''.join(name.split())}{start + 1}" in listed
 
 
-def code_of_both(chapter):
+def code_of_both(notebook):
     """Return the frameworks' names and a line of code of each, unspaced."""
-    code = Notebook.read(ROOT / f"{chapter}.ipynb").code
+    code = notebook.code
     twins = [
         next(cell for cell in code if framework in tags(cell)).source.split(
             "\n"
@@ -100,19 +99,23 @@ def code_of_both(chapter):
 
 
 @pytest.mark.parametrize("chapter", chapters())
-def test_both_frameworks_are_ready_to_be_printed(whole_book, chapter):
+def test_both_frameworks_are_ready_to_be_printed(
+    whole_book, notebook, chapter
+):
     whole_book.emulate_media(media="print")
     place = contents().index(chapter)
     text = whole_book.locator(f"#page-{place}").inner_text()
     text = "".join(text.split())
-    assert [part for part in code_of_both(chapter) if part not in text] == []
+    code = code_of_both(notebook(chapter))
+    assert [part for part in code if part not in text] == []
 
 
-def test_pdf_shows_the_code_of_both_frameworks(printed):
+def test_pdf_shows_the_code_of_both_frameworks(printed, notebook):
     book, starts = printed
     chapter, after = PRINTED[1:]
     text = squeezed(book.pages[starts[title(chapter)] : starts[title(after)]])
-    assert [part for part in code_of_both(chapter) if part not in text] == []
+    code = code_of_both(notebook(chapter))
+    assert [part for part in code if part not in text] == []
 
 
 def test_no_picture_in_the_pdf_is_stretched(whole_book):

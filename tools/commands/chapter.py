@@ -1,7 +1,6 @@
-"""Lay out a new chapter that passes every check, to be filled in.
+"""Lay out a new chapter that passes every check: `make chapter NAME=x`.
 
-`make chapter NAME=some_name`. The chapter is run before a file of the book is
-touched; then all is written, or nothing.
+The chapter is run before any file of the book is changed.
 """
 
 import io
@@ -24,8 +23,8 @@ MAX_NAME = 24  # characters; longer names break lines
 TESTS = ROOT / "tests" / "chapters"
 MAP = BOOK / "_static" / "transformer-map.svg"
 
-# A line that begins with %% begins a cell, or the chapter's tests, and says
-# of which kind it is; words in capitals and chapter_name are filled in.
+# A line "%% kind" begins a cell of that kind, or the chapter's tests. Words in
+# capitals and chapter_name are filled in.
 TEMPLATE = Path(__file__).with_suffix(".txt")
 
 
@@ -41,8 +40,7 @@ def require_good_name(name):
     if not re.fullmatch(r"[a-z]+(_[a-z]+)*", name) or keyword.iskeyword(name):
         raise NewChapterError(
             f"{name!r} cannot be a chapter's name: write lower-case letters "
-            "and single underscores, no path and no number, for its place in "
-            f"the book stands in _toc.yml; {run}"
+            f"and single underscores, no path and no number; {run}"
         )
     if len(name) > MAX_NAME:
         raise NewChapterError(
@@ -93,7 +91,7 @@ def read(template):
 
 
 def executed(name, cells):
-    """Return the text of a notebook of cells, formatted and run."""
+    """Return the text of a notebook with these cells, formatted and run."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{name}.ipynb"
         path.write_text(nbformat.writes(v4.new_notebook(cells=cells)), "utf-8")
@@ -145,9 +143,9 @@ def layout(name):
 
 
 def hand_over(before, link):
-    """Let the last chapter end with a link; return how it ended until now.
+    """Let the last chapter end with a link to the new one.
 
-    The chapter comes last, and takes over the last one's closing sentence.
+    Returns its closing sentence until now, with which the new one ends.
     """
     text, mark, closing = before.cells[-1].source.rpartition("Next: ")
     if not mark:
@@ -177,37 +175,19 @@ def with_box(drawing, title, page):
     return insert(drawing, r'(viewBox="0 0 360 )\d+"', taller, MAP)
 
 
-def write(texts):
-    """Write all the files, or leave all as they were."""
-    before = {
-        path: path.read_bytes() if path.exists() else None for path in texts
-    }
-    try:
-        for path, text in texts.items():
-            path.write_text(text, "utf-8", newline="\n")
-    except BaseException:
-        for path, content in before.items():
-            if content is None:
-                path.unlink(missing_ok=True)
-            else:
-                path.write_bytes(content)
-        raise
-
-
 def main(arguments):
     name = " ".join(arguments)
     try:
         require_good_name(name)
         print(f"Running {name} once; this takes half a minute.")
         texts = layout(name)
-        write(texts)
     except NewChapterError as error:
         sys.exit(f"{error}. Nothing was written.")
-    except OSError as error:
-        sys.exit(f"{error.filename}: {error.strerror}. Nothing was written.")
     except KeyboardInterrupt:
         sys.exit("Interrupted. Nothing was written.")
-    print(*(f"wrote {label(path)}" for path in texts), sep="\n")
+    for path, text in texts.items():
+        path.write_text(text, "utf-8", newline="\n")
+        print(f"wrote {label(path)}")
     print("CONTRIBUTING.md says how to go on.")
 
 

@@ -1,7 +1,7 @@
-"""Write each definition that several chapters carry from the first of them.
+"""Renew the definitions that chapters copy from earlier ones: `make copies`.
 
-`make copies`. Only the one file arrives in Colab, so a chapter carries what it
-needs of earlier ones. The first chapter that has a name is its source.
+Only the one file arrives in Colab, so a chapter holds a copy of what it needs.
+The first chapter that defines a name is its source.
 """
 
 import sys

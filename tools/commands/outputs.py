@@ -17,10 +17,11 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
-from tools.net import kernel
-from tools.net.compare import settle
+from tools.net.compare import ENVIRONMENT, settle
 from tools.notebooks import (
     CELL_METADATA,
+    DIED,
+    HANGS,
     METADATA,
     Notebook,
     NotebookError,
@@ -36,8 +37,8 @@ CELL_TIMEOUT = 300  # seconds
 def execute(notebook):
     """Return a copy of a notebook with the outputs of a fresh kernel.
 
-    Raises NotebookError naming the cell that fails or writes to stderr. The
-    kernel ends with this function, however that ends.
+    Raises NotebookError naming the cell that fails. The kernel ends with this
+    function, however that ends.
     """
     node = nbformat.from_dict(notebook.node)
     new = Notebook(notebook.path, node)
@@ -62,22 +63,13 @@ def execute(notebook):
             f"{where}: {error.ename}: {error.evalue}"
         ) from None
     except TimeoutError:
-        raise NotebookError(
-            f"{where}: {kernel.HANGS.format(CELL_TIMEOUT)}"
-        ) from None
+        raise NotebookError(f"{where}: {HANGS.format(CELL_TIMEOUT)}") from None
     except RuntimeError:
-        raise NotebookError(f"{where}: {kernel.DIED}") from None
-    for cell in new.code:
-        for output in cell.outputs:
-            if output.get("name") == "stderr":
-                raise NotebookError(
-                    f"{new.name(cell)}: writes to stderr, which differs from "
-                    f"machine to machine: {output.text.strip()[:200]!r}"
-                )
+        raise NotebookError(f"{where}: {DIED}") from None
     return new
 
 
-def normalise(new, old):
+def normalise(old, new):
     """Leave in a notebook what belongs there, in one form.
 
     old: the notebook as stored, whose outputs stay where they agree.
@@ -96,12 +88,12 @@ def normalise(new, old):
                 output.metadata = {}
             if output.output_type == "execute_result":
                 output.execution_count = count
-        cell.outputs = settle(cell.outputs, was.outputs)
+        cell.outputs = settle(was.outputs, cell.outputs)
     return new
 
 
 def write(notebook):
-    """Write a notebook in one step: the old file or the new one, no half."""
+    """Write a notebook in one step, so that no half of it can be left."""
     text = nbformat.writes(notebook.node) + "\n"
     path = notebook.path.resolve()
     with tempfile.NamedTemporaryFile(
@@ -140,9 +132,9 @@ def committed(path):
 
 
 def tidied(old, was):
-    """Return a notebook with its outputs of before, if its code is the same.
+    """Return a notebook with its committed outputs, or None if code changed.
 
-    Without a kernel, that is. was: the notebook as committed, or None.
+    was: the notebook as committed, or None.
     """
     if not was or [c.source for c in old.code] != [c.source for c in was.code]:
         return None
@@ -153,14 +145,14 @@ def tidied(old, was):
 
 
 def store(path, anew):
-    """Store the outputs of a notebook; return whether any byte changed.
+    """Store the outputs of a notebook; return what was done, in words.
 
-    anew: also where no code has changed since the last commit.
+    anew: run it also if no code has changed since the last commit.
     """
     old = Notebook.read(path)
     before = path.read_bytes()
-    new = None if anew else tidied(old, committed(path))
-    new = normalise(new or execute(old), old)
+    tidy = None if anew else tidied(old, committed(path))
+    new = normalise(old, tidy or execute(old))
     # No lock: an editor would not heed it, and a file is whole in any case.
     if path.read_bytes() != before:
         raise NotebookError(
@@ -168,13 +160,16 @@ def store(path, anew):
             f"another run. Run again: {remedy(path)}"
         )
     write(new)
-    return path.read_bytes() != before
+    if tidy:
+        return "tidied; no code has changed, so its outputs stay"
+    changed = path.read_bytes() != before
+    return "stored" if changed else "unchanged; it prints what is stored"
 
 
 def fault_of(path, anew):
     """Store the outputs of a notebook; return what stopped it, or None."""
     try:
-        changed = store(path, anew)
+        done = store(path, anew)
     except NotebookError as error:
         return str(error)
     except OSError as error:
@@ -182,13 +177,13 @@ def fault_of(path, anew):
             f"{label(path)}: {error.strerror}. "
             f"Once that is mended, run: {remedy(path)}"
         )
-    print(f"{label(path)}: {'stored' if changed else 'unchanged'}")
+    print(f"{label(path)}: {done}")
     return None
 
 
 def main(names):
     """Execute and store the named notebooks; return the exit code."""
-    os.environ.update(kernel.ENVIRONMENT)
+    os.environ.update(ENVIRONMENT)
     code = 0
     for path in map(Path, names or paths()):
         try:
@@ -204,5 +199,6 @@ def main(names):
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for end in (signal.SIGINT, signal.SIGTERM):  # ignored in the background
+        signal.signal(end, signal.default_int_handler)
     sys.exit(main(sys.argv[1:]))

@@ -1,11 +1,9 @@
-"""Build the book by Sphinx alone, and compare with what Jupyter Book built.
+"""Build the book with Sphinx alone, and compare the site with `make site`.
 
-`python -m tools.commands.plain_sphinx PYTHON`, after `make site`; PYTHON is
-the one whose Sphinx builds. Jupyter Book 1.x holds Sphinx and its parts back
-and has no later release: this keeps the way out of it open. It is what a
-person would do: take the settings that `jupyter-book config sphinx` writes,
-leave out the two extensions that belong to Jupyter Book, and name the folder
-of the book's own.
+`python -m tools.commands.plain_sphinx PYTHON`; PYTHON has the Sphinx to use.
+Jupyter Book 1.x has no later release and holds Sphinx back. This shows that
+the book can leave it: the settings are those that `jupyter-book config sphinx`
+writes, without the two extensions of Jupyter Book.
 """
 
 import os

@@ -4,6 +4,7 @@
 which waits for the next build.
 """
 
+import signal
 import subprocess
 import sys
 import threading
@@ -23,7 +24,7 @@ MISSING = b"<body>This page is not built: see the terminal.</body>"
 
 
 class Handler(server.Handler):
-    """Serve the site; /next-build answers when the next one is there."""
+    """Serve the site; /next-build answers once the next build is done."""
 
     def do_GET(self):
         path = Path(self.translate_path(self.path))
@@ -92,4 +93,6 @@ def main(arguments):
 
 
 if __name__ == "__main__":
+    # A shell that starts this in the background has it ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     main(sys.argv[1:])

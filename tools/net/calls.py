@@ -5,17 +5,8 @@ import inspect
 import re
 from contextlib import suppress
 
-from tools.net.rules.common import outside_fences
+from tools.net.markdown import outside_fences
 
-ORDER = re.compile(
-    r"(?:(PyTorch|Keras)'s? (?:order |attention layers )?is"
-    r"|`([\w.]+)`, in the order) "
-    r"(\*?\w+\*?, \**\w+\**, \w+)"
-)
-# A library, and the layout of weights that the same line says it has.
-LAYOUT = re.compile(
-    r"(PyTorch|Keras)(?:(?!PyTorch|Keras)[^:\n])*?(\((?:out, in|in, out)\))"
-)
 HOMES = ("", "nn.", "keras.layers.")  # of names that a text shortens
 
 
@@ -28,39 +19,14 @@ def check_calls(text, namespace):
     messages = []
     for code in re.findall(r"`([^`\n]+)`", outside_fences(text)):
         for call in calls(code):
-            taken = [*filter(None, map(parameters(call, namespace), HOMES))]
-            if taken and not any(fits(call, names) for names in taken):
+            taken = [parameters(call, home, namespace) for home in HOMES]
+            known = [names for names in taken if names]
+            if known and not any(fits(call, names) for names in known):
                 messages.append(
                     f"`{code}`: {ast.unparse(call.func)} takes "
-                    f"{', '.join(taken[0])}. Correct the name, or the order."
+                    f"{', '.join(known[0])}. Correct the name, or the order."
                 )
     return messages
-
-
-def check_orders(text, orders):
-    """Return a message for each order of arguments that is another one.
-
-    orders: library or function -> its true order, 'query, value, key'.
-    """
-    return [
-        f"the text has the order {said} for {library or function}, whose "
-        f"order is {right}. Correct it."
-        for library, function, said in ORDER.findall(text)
-        if (right := orders[library or function]) != said.replace("*", "")
-    ]
-
-
-def check_layouts(text, layouts):
-    """Return a message for each layout of weights that is the other one.
-
-    layouts: library -> its true layout, '(out, in)'.
-    """
-    return [
-        f"the text has weights as {said} in {library}, which stores "
-        f"{layouts[library]}. Correct it."
-        for library, said in LAYOUT.findall(outside_fences(text))
-        if said != layouts[library]
-    ]
 
 
 def calls(code):
@@ -71,23 +37,22 @@ def calls(code):
     return []
 
 
-def parameters(call, namespace):
-    """Return a function: home of the callee -> what it takes, or None."""
+def parameters(call, home, namespace):
+    """Return what a function or layer takes; None if that is not known.
+
+    home: what a text leaves out before its name, such as "nn.".
+    """
     layer = isinstance(call.func, ast.Call)  # made there, and called at once
     name = ast.unparse(call.func.func if layer else call.func)
-
-    def taken(home):
-        with suppress(Exception):
-            function = eval(home + name, dict(namespace))
-            if layer:
-                function = getattr(function, "forward", None) or function.call
-            names = [*signature(function).parameters]
-            # A layer takes no others, whatever it hands on.
-            if inspect.isclass(function) or not {"args", "kwargs"} & {*names}:
-                return [name for name in names if name != "self"]
-        return None
-
-    return taken
+    with suppress(Exception):
+        function = eval(home + name, dict(namespace))
+        if layer:
+            function = getattr(function, "forward", None) or function.call
+        names = [*signature(function).parameters]
+        # A layer takes no others, whatever it hands on.
+        if inspect.isclass(function) or not {"args", "kwargs"} & {*names}:
+            return [name for name in names if name != "self"]
+    return None
 
 
 def signature(function):

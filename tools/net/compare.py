@@ -1,20 +1,35 @@
-"""When two outputs agree: to the letter, but for rounding and pixels.
+"""Compare what is stored with what the code gives, in this order.
+
+Text agrees to the letter, but for rounding; a figure but for its pixels.
 
 Decimals agree within DECIMAL_TOLERANCE, relative: about one rounding of
 float32, less than a changed digit in any number of up to seven digits.
-Figures agree if they show the same texts and the same drawing (see
-figures.py) and, if one matplotlib with one font painted both, also the same
-pixels, each within FIGURE_TOLERANCE.
+Figures agree if they show the same texts and the same drawing, which
+figure_contents.py writes into them, and, if one matplotlib with one font
+painted both, also the same pixels, each within FIGURE_TOLERANCE.
 Everything else, whole numbers included, agrees if it is equal.
 """
 
 import base64
 import io
 import re
+from difflib import unified_diff
 from itertools import zip_longest
+from pathlib import Path
 
 from nbformat import from_dict
 
+from tools.settings import ROOT
+
+# Of every process that stores or computes outputs.
+ENVIRONMENT = {
+    # A CUDA build of torch warns on stderr where there is no GPU, which is no
+    # output of the book.
+    "PYTHONWARNINGS": "ignore:CUDA initialization",
+    # Each figure's PNG says what it shows, by figure_contents.py beside this.
+    "MATPLOTLIBRC": str(Path(__file__).with_name("matplotlibrc")),
+    "PYTHONPATH": str(ROOT),
+}
 DECIMAL = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?")
 DECIMAL_TOLERANCE = 1e-7
 # The rounding of float32 moves a pixel by 1, what an eye can see by 4 or more.
@@ -95,19 +110,17 @@ def agrees(mime, stored, computed):
         return True
     if mime == "image/png":
         return not figure_difference(stored, computed)
-    if isinstance(stored, str) and isinstance(computed, str):
-        return text_agrees(stored, computed)
-    return False
+    return text_agrees(str(stored), str(computed))
 
 
-def settle(computed, stored):
+def settle(stored, computed):
     """Return the computed outputs, with what agrees replaced by the stored.
 
     Both are lists of outputs of one cell. What comes back equals `stored`
     where, and only where, the two agree.
     """
     settled = [from_dict(dict(output)) for output in computed]
-    for new, old in zip(settled, stored, strict=False):
+    for old, new in zip(stored, settled, strict=False):
         if new.output_type != old.output_type:
             continue
         if new.output_type == "stream":
@@ -121,3 +134,33 @@ def settle(computed, stored):
                 for mime, value in new.data.items()
             }
     return settled
+
+
+def parts(output):
+    """Return what is compared of an output: its kind, and texts by format."""
+    texts = output.get("data") or {output.get("name"): output.get("text")}
+    return output.output_type, texts
+
+
+def lines(outputs):
+    """Yield the lines in which a message shows outputs."""
+    for kind, texts in map(parts, outputs):
+        for mime, text in texts.items():
+            yield f"{kind}, {mime}:"
+            if mime != "image/png":
+                yield from str(text).split("\n")
+
+
+def difference(stored, computed):
+    """Say how the outputs of a cell differ, or return "" if they agree."""
+    settled = settle(stored, computed)
+    if [*map(parts, stored)] == [*map(parts, settled)]:
+        return ""
+    texts = [[*lines(outputs)] for outputs in (stored, settled)]
+    found = unified_diff(*texts, "stored", "computed", lineterm="")
+    found = [line for line in found if not line.startswith("@@")]
+    for old, new in zip(stored, settled, strict=False):
+        pngs = [o.get("data", {}).get("image/png") for o in (old, new)]
+        if all(pngs) and (how := figure_difference(*pngs)):
+            found.append(how)
+    return "\n".join(found)

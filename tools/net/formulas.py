@@ -5,16 +5,13 @@ it. Within a line, an equation is a law if no side is a letter, and may else be
 a condition, which is left out. What a letter is in code, the Notation table
 says: `offset` is $k$, and `similarity(offset, d_model)` is $S(k)$; any other
 letter is drawn. What is only nearly equal says how nearly, in a comment behind
-the words below it: `<!-- within 0.004 where d_model=512 -->`. A formula that
-tex.py does not read is left out, one that has nothing to equal, and one that
-is near by no number.
+the words below it: `<!-- within 0.004 where d_model=512 -->`. A numbered
+equation that cannot be computed says so there: `<!-- not computed -->`.
 """
 
-import ast
 import inspect
 import re
-from contextlib import suppress
-from itertools import combinations, islice, pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -27,8 +24,10 @@ INLINE = re.compile(r"\$([^$\n]+)\$")
 CONDITION = re.compile(
     r"(?:^|=) *(?!e\^)\\?[A-Za-z]+(?:[_^](?:\w|\{[^{}]*\}))* *(?:=|$)"
 )
+NAME = re.compile(r"[A-Za-z]|\\[a-z]+|\\mathrm\{\w+\}")
 LETTER = re.compile(r"(.*?)(?:\((\w)\)|_(\w))?")
 WITHIN = re.compile(r"<!-- within (\S+)(?: where (.+?))? -->")
+NOT_COMPUTED = "<!-- not computed -->"
 ANY = re.compile(rf"[a-z](_\w+)?|[A-Z]\w?|{'|'.join(tex.GREEK)}")
 DRAWS, TRIES = 9, 99
 
@@ -68,99 +67,69 @@ class Letters:
                 self.plain[tex.identifier(letter)] = name
 
 
-class Equation:
-    """The sides of an equation that can be read.
-
-    words: those below it; within: how far the sides may be apart; where: name
-    -> value, where they are; sides: Python -> TeX; used: the letters in them;
-    indexed: those with an index; indices: those in one, in their order.
-    """
-
-    def __init__(self, sides, letters, words=""):
-        within, where = (WITHIN.findall(words) or [("0", "")])[0]
-        self.within, self.where = float(within), eval(f"dict({where})")
-        self.sides, self.indexed, self.indices = {}, set(), []
-        calls = tex.CALLS.keys() | letters.calls.keys()
-        for side in sides:
-            with suppress(tex.Unread):
-                text = tex.Reader(side, letters.plain, calls).whole()
-                self.sides[text] = re.sub(r"(\\\w+)", r"\1 ", "".join(side))
-        for text in {*self.sides} - letters.plain.keys() - {"I"}:
-            if text.isidentifier():
-                del self.sides[text]  # a name that the equation gives
-        nodes = list(ast.walk(ast.parse(f"[{','.join(self.sides)}]")))
-        self.used = names_in(nodes)
-        for node in nodes:
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "item":
-                self.indexed |= names_in(node.args[:1])
-                for place in node.args[1:]:
-                    self.indices += names_in(ast.walk(place))
-
-
-def names_in(nodes):
-    names = {node.id for node in nodes if isinstance(node, ast.Name)}
-    return names - tex.MEANING.keys()
-
-
 class Values(dict):
     """The letters' values in one draw, each made when it is asked for.
 
     takes: the parameters of the function that the equation is compared with;
-    code: the chapter's variables, and a number for each name without one.
+    where: name -> value, for those that the words below the equation set;
+    places: the letters of indices, in their order; code: the chapter's
+    variables, and a number for each name without one.
     """
 
-    def __init__(self, equation, letters, takes, namespace, rng):
-        super().__init__(tex.MEANING)
-        self.equation, self.letters, self.takes = equation, letters, takes
-        self.rng, self.code = rng, dict(namespace)
-        letters_used = equation.used - {*equation.indices}
-        names = {letters.plain.get(letter) for letter in letters_used}
-        # Sizes are drawn where nothing that is used has them.
-        free = all(type(namespace.get(name, 0)) is int for name in names)
+    def __init__(self, letters, takes, where, namespace, rng):
+        super().__init__(tex.CONSTANTS)
+        self.letters, self.takes, self.rng = letters, takes, rng
+        self.names, self.places, self.code = letters.plain, [], {**namespace}
+        self.calls = tex.CALLS | {
+            letter: self.function(*of) for letter, of in letters.calls.items()
+        }
+        # A function of sizes is asked for other sizes than the chapter's.
+        sizes = takes and all(type(namespace.get(n, 0)) is int for n in takes)
         for name in letters.plain.values():
             if name not in namespace:
                 self.code[name] = self.number()
-            elif free and None not in names:
+            elif sizes and type(namespace[name]) is int:
                 self.code[name] = 2 + 2 * self.number()
-        self.code |= equation.where
+        self.code |= where
 
     def number(self):
         return int(self.rng.integers(1, 6))
 
+    def function(self, inside, expression):
+        """Return what a letter with a bracket stands for, as in S(k)."""
+        inside = self.letters.plain.get(inside, inside)
+        return lambda x: self.run(expression, **{inside: x})
+
+    def array(self, letter):
+        """Return the array of a letter with an index."""
+        if letter in self.letters.arrays:
+            return self.run(self.letters.arrays[letter])
+        if {letter} & {*self.letters.plain, *self.takes, *tex.CONSTANTS}:
+            return self[letter]
+        raise tex.Unread(f"{letter} has no value")
+
     def __missing__(self, letter):
-        """Return a letter's value; raises Unread for one without."""
         self[letter] = self.value(letter)
         return self[letter]
 
     def value(self, letter):
-        of, equation = self.letters, self.equation
-        if letter in of.calls:
-            inside, expression = of.calls[letter]
-            inside = of.plain.get(inside, inside)
-            return lambda x: self.run(expression, **{inside: x})
-        if letter in equation.indexed & of.arrays.keys():
-            return self.run(of.arrays[letter])
-        if letter in of.plain:
-            return self.variable(of.plain[letter])
+        """Return a value for a letter; raises Unread if it has none."""
+        if letter in self.letters.plain:
+            name = self.letters.plain[letter]
+            axes = self.letters.axes.get(name, "").split(", ")
+            if name not in self.takes or len(axes) < 2:
+                return self.run(name)
+            sizes = [self.letters.sizes.get(axis) or 4 for axis in axes]
+            return self.rng.standard_normal(sizes)
         if letter in self.takes:
-            return self.rng.random((5, 1))
-        if letter in equation.indexed or not ANY.fullmatch(letter):
-            raise tex.Unread(letter)
-        if letter in equation.indices:
-            return int(self.rng.integers(5))
+            return self.rng.random((6, 1))
+        if not ANY.fullmatch(letter):
+            raise tex.Unread(f"{letter} has no value")
         if letter == "I":
-            return np.eye(of.sizes.get("D") or 6)
+            return np.eye(self.letters.sizes.get("D") or 6)
         if letter[0].isupper():
             return self.rng.standard_normal((6, 6))
         return self.number()
-
-    def variable(self, name):
-        """Return a variable's value, or another one of its shape."""
-        axes = self.letters.axes.get(name, "").split(", ")
-        if name not in self.takes or len(axes) < 2:
-            return self.run(name)
-        sizes = [self.letters.sizes.get(axis) or 4 for axis in axes]
-        return self.rng.standard_normal(sizes)
 
     def run(self, expression, **more):
         """Return what an expression of the chapter gives, rows as columns."""
@@ -172,19 +141,17 @@ class Values(dict):
 
     def results(self, function):
         """Return what a function gives; raises Unread if it takes others."""
-        plain = self.letters.plain
+        used, plain = set(self), self.letters.plain
         names = {axis(name): letter for letter, name in plain.items()}
         given = [names.get(axis(name), name) for name in self.takes]
-        if strange := {*given} - plain.keys() - self.equation.used:
-            raise tex.Unread(strange)
+        if strange := {*given} - plain.keys() - used:
+            raise tex.Unread(f"its function takes {strange.pop()}")
         given = [np.squeeze(self[letter])[()] for letter in given]
-        try:
-            found = function(*given)
-        except Exception:  # it takes tensors
-            found = function(*map(self.code["torch"].tensor, given))
+        tensor = self.code["torch"].tensor
+        found = function(*(tensor(x) if np.ndim(x) else x for x in given))
         found = found if isinstance(found, tuple) else (found,)
         found = [np.squeeze(np.asarray(part, float)) for part in found]
-        places = list(dict.fromkeys(self.equation.indices))
+        places = list(dict.fromkeys(self.places))
         if places and all(np.ndim(a) == len(places) for a in found):
             return [a[tuple(self[i] for i in places)] for a in found]
         return found
@@ -200,8 +167,9 @@ def formulas(notebook, namespace):
 
     The function is the first that these words name, or the one beside it in
     the Summary table, or what the next cell defines, of a formula that has
-    one side; it may be None, as for the laws within a line.
+    one side. It is None for the laws within a line, and if it is a letter.
     """
+    letters = str(Letters(notebook).calls)
     for cell, follower in pairwise([*notebook.cells, {}]):
         if cell.cell_type == "code":
             continue
@@ -220,6 +188,8 @@ def formulas(notebook, namespace):
             below = [*codes(words), *(() if "=" in formula else defined)]
             named = map(namespace.get, below)
             function = next(filter(inspect.isfunction, named), None)
+            if function and function.__name__ in letters:
+                function = None
             tag = re.search(r"\\tag\{(\d+)\}", formula)
             place = f"equation ({tag[1]})" if tag else "a formula"
             if WITHIN.search(words):
@@ -227,45 +197,62 @@ def formulas(notebook, namespace):
             yield f"{notebook.name(cell)}, {place}", formula, words, function
 
 
-def compare(equation, function, letters, namespace):
-    """Return how many sides of an equation were compared, and what differs."""
-    takes = []
+def compare(sides, function, words, letters, namespace):
+    """Compare the sides of an equation, and a function, for drawn numbers.
+
+    Returns how many were compared, how two of them differ, or None, and why
+    another one is not computed.
+    """
+    within, where = (WITHIN.findall(words) or [("0", "")])[0]
+    where, takes = eval(f"dict({where})"), []
     if function:
         given = inspect.signature(function).parameters.values()
         takes = [p.name for p in given if p.default is p.empty]
-    rng = np.random.default_rng(0)
-    draws = (
-        Values(equation, letters, takes, namespace, rng) for _ in range(TRIES)
-    )
-    found = (computed(equation, function, values) for values in draws)
-    found = list(islice(filter(None, found), DRAWS))
-    for sides in found:
-        for (one, a), (other, b) in combinations(sides.items(), 2):
-            if not any(same(x, y, equation.within) for x in a for y in b):
-                return len(sides), f"{one} is {a[0]}, and {other} is {b[0]}"
-    return max(map(len, found), default=0), None
+    rng, draws, compared = np.random.default_rng(0), 0, 0
+    for _ in range(TRIES):
+        values = Values(letters, takes, where, namespace, rng)
+        try:
+            found, why = computed(sides, function, values)
+        except Exception as error:  # such as an index beyond its array
+            why = f"{type(error).__name__}: {error}"
+            continue
+        for (one, a), (other, b) in combinations(found.items(), 2):
+            if not any(same(x, y, float(within)) for x in a for y in b):
+                return 2, f"{one} is {a[0]}, and {other} is {b[0]}", why
+        draws, compared = draws + 1, max(compared, len(found))
+        if draws == DRAWS:
+            break
+    return compared if compared > 1 else 0, None, why
 
 
-def computed(equation, function, values):
-    """Map the sides, and the function, to their values in one draw.
+def computed(sides, function, values):
+    """Map the sides and the function to their values, and say what is unread.
 
-    Returns None where nothing is to be compared, or an array is too short.
+    A side that is a letter without a value is what the equation defines.
     """
-    found = {}
-    try:
-        for text, side in equation.sides.items():
+    found, unread = {}, "it has one side and no function"
+    for side in sides:
+        text = "".join(side)
+        name = tex.identifier(text.replace(r"\mathrm", ""))
+        if NAME.fullmatch(text) and name not in {*values.names, "I"}:
+            continue
+        try:
             # A draw may lie where a logarithm has no value.
-            with suppress(tex.Unread), np.errstate(all="ignore"):
-                found[side] = [np.squeeze(eval(text, values))]
-        if function and found:
-            (first, *_), name = found.values(), f"`{function.__name__}`"
-            with suppress(tex.Unread):
-                given = values.results(function)
-                found[name] = [a for a in given if a.shape == first[0].shape]
-    except Exception:  # the count of formulas says if it is for good
-        return None
-    found = {side: results for side, results in found.items() if results}
-    return found if len(found) > 1 else None
+            with np.errstate(all="ignore"):
+                value = tex.Reader(side, values).whole()
+            found[re.sub(r"(\\\w+)", r"\1 ", text)] = [np.squeeze(value)]
+        except tex.Unread as error:
+            unread = str(error)
+    if function and found:
+        (first, *_), *_ = found.values()
+        try:
+            results = values.results(function)
+        except tex.Unread as error:
+            unread = str(error)
+        else:
+            if fit := [a for a in results if a.shape == first.shape]:
+                found[f"`{function.__name__}`"] = fit
+    return found, unread
 
 
 def same(a, b, within):
@@ -275,18 +262,26 @@ def same(a, b, within):
 def check_formulas(notebook, namespace):
     """Return how many sides were compared, and a message for each lie."""
     letters, read, messages = Letters(notebook), 0, []
-    in_bracket = str(letters.calls)
     for place, formula, words, function in formulas(notebook, namespace):
-        if function and function.__name__ in in_bracket:
-            function = None  # it is one of the letters
-        for sides in tex.equations(formula):
-            equation = Equation(sides, letters, words)
-            sides, fault = compare(equation, function, letters, namespace)
-            read += sides
-            if fault:
-                messages.append(
-                    f"{place}: {fault}, for the same numbers. Correct the "
-                    "formula, the letters in the Notation table, or the "
-                    "function named below."
-                )
+        found = [
+            compare(sides, function, words, letters, namespace)
+            for sides in tex.equations(formula)
+        ]
+        faults = [fault for _, fault, _ in found if fault]
+        messages += [
+            f"{place}: {fault}, for the same numbers. Correct the formula, "
+            "the letters in the Notation table, or the function named below."
+            for fault in faults
+        ]
+        compared = sum(sides for sides, *_ in found)
+        read += compared
+        marked = NOT_COMPUTED in words
+        if marked and compared:
+            messages.append(f"{place} is computed: remove {NOT_COMPUTED}.")
+        if r"\tag" in formula and not (marked or compared):
+            messages.append(
+                f"{place} is not computed: {found[0][-1]}. Write it with "
+                "letters of the Notation table and name its function below, "
+                f"or put {NOT_COMPUTED} behind the words below it."
+            )
     return read, messages

@@ -11,11 +11,12 @@ from tools.notebooks import NotebookError, alt_text
 class Run:
     """A run of a chapter, cell by cell, and what it leaves.
 
-    namespace: its variables so far; outputs: of the cell that ran last;
-    messages: what does not hold; claims: (cell's name, text, the variables
-    there) of each text that states numbers; scopes: where shape comments were
-    checked; collects: a wrong shape is one of the messages, and does not end
-    the run; place: of the next cell; failed: whether one raised.
+    namespace: its variables so far; outputs: of each code cell that ran;
+    messages: what does not hold; claims: (cell's name, text, the
+    variables there) of each text that states numbers; scopes: where shape
+    comments were checked; collects: a wrong shape is one of the messages, and
+    does not end the run; place: of the next cell; at: the name of the one
+    that ran last, or runs.
     """
 
     def __init__(self, notebook, collects=False):
@@ -23,9 +24,7 @@ class Run:
         self.notebook, self.toy = notebook, shapes.notation(words)
         self.messages, self.claims, self.scopes = [], [], []
         self.waiting, self.collects = [], collects
-        self.outputs, self.place, self.failed = [], 0, False
-        kinds = [cell.cell_type for cell in notebook.cells]
-        self.code = [n for n, kind in enumerate(kinds) if kind == "code"]
+        self.outputs, self.place, self.at = [], 0, ""
         shell.start()
         self.namespace = {
             "__name__": "__main__",
@@ -44,17 +43,17 @@ class Run:
         self.place = place + 1
         cell = self.notebook.cells[place]
         name, text = self.notebook.name(cell), cell.source
+        self.at = name
         if cell.cell_type == "code":
             text = alt_text(cell)
-            file = f"<{self.notebook.path.stem} {place}>"
+            file = f"<{name}>"
             # For tracebacks and inspect.getsource.
             lines = cell.source.splitlines(True)
             linecache.cache[file] = len(cell.source), None, lines, file
             try:
                 tree = self.tree(cell.source, name)
-                self.outputs = shell.execute(tree, file, self.namespace)
+                self.outputs.append(shell.execute(tree, file, self.namespace))
             except (Exception, SystemExit) as error:
-                self.failed = True
                 raise NotebookError(
                     f"{name}: {type(error).__name__}: {error}"
                 ) from error
@@ -82,37 +81,25 @@ class Run:
             self.messages.append(f"{name}, {error}")
             return ast.parse(source)
 
-    def run_to(self, end):
-        """Run the cells that are left before a place."""
-        while self.place < end:
-            self.step(self.place)
-
-    def has_run(self, number):
-        """Tell whether the code cell of a number, from 0, is behind us."""
-        return self.place > self.code[number]
-
     def outputs_of(self, number):
-        """Run what is left up to a code cell; return the cell's outputs."""
-        self.run_to(self.code[number] + 1)
-        return self.outputs
+        """Run what is left up to a code cell, from 1; return its outputs."""
+        while len(self.outputs) < number:
+            self.step(self.place)
+        return self.outputs[number - 1]
 
     def finish(self):
-        """Let whoever calls the functions later choose other sizes."""
+        """Run what is left; then functions may be called with other sizes."""
+        while self.place < len(self.notebook.cells):
+            self.step(self.place)
         self.toy.clear()
 
 
 def run(notebook):
     """Run a notebook's cells in order, without showing what they print.
 
-    Returns the Run. Raises NotebookError, naming the cell, if a cell fails,
-    with what did not hold above it.
+    Returns the Run. Raises NotebookError, naming the cell, if a cell fails.
     """
     chapter = Run(notebook, collects=True)
-    try:
-        chapter.run_to(len(notebook.cells))
-    except NotebookError as error:
-        found = "\n".join([*chapter.messages, str(error)])
-        raise NotebookError(found) from error.__cause__
     chapter.finish()
     return chapter
 

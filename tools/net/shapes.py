@@ -46,14 +46,6 @@ SHAPE = rf"\((?:(?:\.\.\.|{SIZE})(?:, |,?(?=\))))+\)"
 DESCRIBED = re.compile(
     rf"\b((?:\w+(?:,\s+|\s+and\s+))*\w+)\s+({SHAPE})(?!,?\s*(?:or\s+)?\()"
 )
-# And of what a function returns: `Return the table, (T, D).`, `Return the
-# output (..., T, V) and the weights (..., T, S).`, `result (..., T, N)`,
-# `Returns (B, T).`, `The output is (B, T).`
-RESULT = re.compile(rf"(?:,|\b(?:the|result)(?: (\w+))?)\s+({SHAPE})")
-
-LATER = (
-    rf"(?m)\b(?:result|(?:Returns|(?:result|output) is)(?=.*\.$))\s+({SHAPE})"
-)
 
 
 def notation(markdown):
@@ -144,24 +136,20 @@ class Scope(dict):
     """The sizes of the letters in one run of a cell or function.
 
     known: the sizes before its first line; toy: those of the Notation
-    section; origin: a number that scopes with the same of both share; log:
-    what was checked, as (place, outline of the value).
+    section; log: what was checked, as (place, outline of the value).
     """
 
-    def __init__(self, known, toy, origin=None):
+    def __init__(self, known, toy):
         super().__init__(known)
-        self.known, self.toy, self.origin, self.log = known, toy, origin, []
+        self.known, self.toy, self.log = known, toy, []
 
     def exchanged(self):
         """Return two letters with each other's size, or None."""
-        for a, b in combinations(sorted(self.toy), 2):
-            sizes = self.get(a), self.get(b)
-            if (
-                sizes == (self.toy[b], self.toy[a])
-                and sizes[0] != sizes[1]
-                and not {a, b} <= self.known.keys()
-            ):
-                return f"{a} and {b}"
+        for a, b in combinations(sorted(self.keys() & self.toy.keys()), 2):
+            exchanged = self[a] == self.toy[b] and self[b] == self.toy[a]
+            if exchanged and self[a] != self[b]:
+                if not {a, b} <= self.known.keys():
+                    return f"{a} and {b}"
         return None
 
 
@@ -175,20 +163,10 @@ class Outline:
         return iter(self.shape[0] * [Outline(self.shape[1:])])
 
 
-def form(value):
-    """Return what tells the shape of a value, its parts included, from others.
-
-    It is quicker than `outline`.
-    """
-    if isinstance(value, (list, tuple)):
-        return tuple(map(form, value))
-    return tuple(getattr(value, "shape", ()))
-
-
 def outline(value):
     """Return a stand-in with the shape of a value, its parts included."""
-    if isinstance(value, (list, tuple)):
-        return tuple(outline(part) for part in value)
+    if isinstance(value, tuple):
+        return tuple(map(outline, value))
     return Outline(shape_of(value))
 
 
@@ -198,15 +176,15 @@ def open_scope(variables, described, toy):
     described: the shapes that a docstring gives to some of the variables.
     """
     known = {}
-    for name, letter in NAMES.items():
-        if isinstance(size := variables.get(name), int):
-            known.setdefault(letter, size)
+    for name, size in variables.items():
+        if name in NAMES and isinstance(size, int):
+            known.setdefault(NAMES[name], size)
     for name, comment in described.items():
         sizes = dict(known)
         # A call that is wrong on purpose says nothing of the sizes.
         if fits(parse(comment)[0], shape_of(variables[name]), sizes):
             known = sizes
-    return Scope(known, {k: size for k, size in toy.items() if size})
+    return Scope(known, dict(toy))  # which a finished run empties
 
 
 def hooks(toy, scopes, faults=None):
@@ -217,51 +195,32 @@ def hooks(toy, scopes, faults=None):
     or None, to raise ShapeError.
     """
 
-    origins, right = {}, {}
-
-    def checked(value, comment, sizes, place, *who):
-        # A loop comes to a line again and again: what was right is so again.
-        now = place, who, form(value), sizes.origin, tuple(sizes.items())
-        if now in right:
-            entries, after = right[now]
-            sizes.log += entries
-            sizes.update(after)
-            return value
-        past = len(sizes.log)
+    def checked(value, comment, sizes, place):
         try:
-            check_shape(value, comment, sizes, place, *who)
+            check_shape(value, comment, sizes, place)
         except ShapeError as error:
             if faults is None:
                 raise
             if not any(fault.startswith(f"{place}: ") for fault in faults):
                 faults.append(str(error))
-        else:
-            right[now] = sizes.log[past:], dict(sizes)
         return value
 
     def opened(variables, described):
-        numbers = (v for v in variables.values() if isinstance(v, int))
-        forms = map(form, variables.values())
-        now = bool(toy), *variables, *described.items(), *forms, *numbers
-        if now not in origins:
-            scope = open_scope(variables, described, toy)
-            origins[now] = scope.known, scope.toy, len(origins)
-        scopes.append(Scope(*origins[now]))
+        scopes.append(open_scope(variables, described, toy))
         return scopes[-1]
 
     return {CHECK: checked, OPEN: opened}
 
 
-def check_shape(value, comment, sizes, place, who="comment"):
+def check_shape(value, comment, sizes, place):
     """Return `value` if its shape is what the comment says.
 
     sizes maps letters to sizes and receives the letters that are new.
-    place: what a message calls the line, 'book/masks.ipynb [3], line 2';
-    who: "docstring" if that says it. Raises ShapeError with both shapes.
+    place: what a message calls the line, 'book/masks.ipynb [3], line 2'.
+    Raises ShapeError with both shapes.
     """
-    if who == "comment":
-        sizes.log.append((place, outline(value)))
-    shapes = parse(comment)
+    sizes.log.append((place, outline(value)))
+    shapes, letters = parse(comment), len(sizes)
     values = [value] if len(shapes) == 1 else list(value)
     wrong = None
     if len(values) != len(shapes):
@@ -274,17 +233,17 @@ def check_shape(value, comment, sizes, place, who="comment"):
     except NameError as error:
         raise ShapeError(
             f"{place}: {error.name} has no size yet where a shape computes "
-            f"with it. Correct the {who}, or let it stand alone in a shape "
+            "with it. Correct the comment, or let it stand alone in a shape "
             "above, in the same cell or call."
         ) from None
-    if not wrong and (letters := sizes.exchanged()):
-        wrong = f"the sizes of {letters} in the Notation section exchanged"
+    if not wrong and len(sizes) > letters and (two := sizes.exchanged()):
+        wrong = f"the sizes of {two} in the Notation section exchanged"
     if wrong:
         known = ", ".join(f"{k}={v}" for k, v in sorted(sizes.items()))
         raise ShapeError(
-            f"{place}: the {who} says {comment.lstrip('# ')}, the code "
+            f"{place}: the comment says {comment.lstrip('# ')}, the code "
             f"gives {wrong}{f' where {known}' if known else ''}. "
-            f"Correct the {who} or the code."
+            "Correct the comment or the code."
         )
     return value
 
@@ -313,11 +272,11 @@ class Rewriter(ast.NodeTransformer):
     def __init__(self, shape_comments, cell):
         self.waiting = dict(shape_comments)
         self.cell = cell
-        self.docstring = self.result = ""
+        self.docstring = ""
 
-    def wrapped(self, value, comment, line, who="comment"):
+    def wrapped(self, value, comment, line):
         place = f"{self.cell}, line {line}"
-        call = f"{CHECK}(None, {comment!r}, {SIZES}, {place!r}, {who!r})"
+        call = f"{CHECK}(None, {comment!r}, {SIZES}, {place!r})"
         call = ast.parse(call).body[0].value
         call.args[0] = value
         return call
@@ -330,27 +289,13 @@ class Rewriter(ast.NodeTransformer):
         return self.generic_visit(node)
 
     visit_Assign = visit_AnnAssign = visit_Expr = visit_statement
+    visit_Return = visit_statement
 
     def generic_visit(self, node):
         # No statement stands in an expression.
         return (
             node if isinstance(node, ast.expr) else super().generic_visit(node)
         )
-
-    def visit_Return(self, node):
-        line, result = node.end_lineno, self.result
-        if result and (comment := self.waiting.get(line)):
-            # What is computed, H * K, may have a letter of its own.
-            if "*" not in comment and axes(comment) != axes(result):
-                raise ShapeError(
-                    f"line {line}: the comment says {comment.lstrip('# ')}, "
-                    f"the docstring {result}. Correct the one that is wrong."
-                )
-        stub = node.value is None or ast.unparse(node.value) == "None"
-        self.visit_statement(node)
-        if result and not stub:
-            node.value = self.wrapped(node.value, result, line, "docstring")
-        return node
 
     def visit_AugAssign(self, node):
         line = node.end_lineno
@@ -376,9 +321,7 @@ class Rewriter(ast.NodeTransformer):
             if (group := set(re.split(r",\s+|\s+and\s+", several))) <= names
             for name in group
         }
-        outer, self.result = self.result, result(words, names)
         self.generic_visit(node)
-        self.result = outer
         node.body.insert(0, self.opened(names, described))
         return node
 
@@ -387,15 +330,6 @@ class Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         self.docstring = ""
         return node
-
-
-def result(docstring, parameters):
-    """Return the shapes that a docstring gives of what is returned."""
-    first = re.match(r"(?s)(?:Return|Tell)\b.*?\.(?=\s|$)", docstring)
-    later = re.findall(LATER, docstring)
-    said = RESULT.findall(" result ".join([first[0] if first else "", *later]))
-    strange = {*parameters, "shape"}  # what has a shape, or is asked for it
-    return ", ".join(shape for name, shape in said if name not in strange)
 
 
 def names_used(tree):
@@ -429,21 +363,6 @@ def check_comments(source, tree):
                 "assignment, return or expression; put it on the last line "
                 "of the statement that it describes."
             )
-
-
-def attempted(stub, solution, variables, faults):
-    """Return the function of an exercise's stub, with the solution's answers.
-
-    What its docstring says of the result is checked in each call: faults
-    receives a message for what is wrong.
-    """
-    (function,) = ast.parse(stub).body
-    given = ", ".join(a.arg for a in function.args.args)
-    source = stub.replace("return None", f"return {solution}({given})")
-    tree = rewrite(source, f"the stub {function.name}")
-    namespace = {**variables, **hooks({}, [], faults)}
-    exec(compile(tree, "<stub>", "exec"), namespace)
-    return namespace[function.name]
 
 
 def rewrite(source, cell="the cell"):

@@ -5,22 +5,16 @@ A row whose code gives something says so in its first cell, in a comment where
 """
 
 import re
-from contextlib import suppress
 
-from tools.net.claims import CLAIM
-from tools.notebooks import tags
+from tools.net.claims import CLAIM, SOURCE
 
 COMMENT = re.compile(r"<!-- (\S.*?) -->")
-NAME = re.compile(r"[A-Za-z_]\w*(?:=(?!=))?")  # with = if it is a keyword
-COLUMNS = {  # of a Summary table -> the tag of a cell
-    "PyTorch": "pytorch",
-    "TensorFlow": "tensorflow",
-    "Keras": "tensorflow",
+COLUMNS = {  # of a Summary table -> the libraries whose code stands there
+    "PyTorch": {"torch", "nn", "F"},
+    "TensorFlow": {"tf", "keras"},
+    "Keras": {"tf", "keras"},
 }
-LIBRARIES = {
-    **dict.fromkeys(["torch", "nn", "F"], "pytorch"),
-    **dict.fromkeys(["tf", "keras"], "tensorflow"),
-}
+LIBRARIES = set.union(*COLUMNS.values())
 
 
 def tables(text):
@@ -49,27 +43,24 @@ def check_tables(notebook, namespace):
 
     namespace: the chapter's variables after a run.
     """
-    used = names_by_framework(notebook)
     return [
         f"{notebook.name(cell)}: {message}"
         for cell in notebook.markdown
-        for found in (
-            false_rows(cell.source, namespace),
-            unknown_names(cell.source, used, namespace),
-        )
-        for message in found
+        for check in (false_rows, unknown_names)
+        for message in check(cell.source, namespace)
     ]
 
 
 def false_rows(text, namespace):
-    """Yield a message for each row whose code does not give what it says."""
-    for table in tables(CLAIM.sub(r"\1", text)):
+    """Yield a message for each row whose code does not give what it says.
+
+    Where one row of a table says what its code gives, each row has to.
+    """
+    for table in tables(SOURCE.sub(r"\1", CLAIM.sub(r"\1", text))):
         rows = [(*row.values(),) for row in table]
-        convert = any(COMMENT.search(label) for label, *_ in rows) or (
-            not {"equation", "in code"} & table[0].keys()
-            and any(map(all_code, list(zip(*rows, strict=True))[1:]))
-        )
-        for label, *cells in rows if convert else []:
+        if not any(COMMENT.search(label) for label, *_ in rows):
+            continue
+        for label, *cells in rows:
             said, given = COMMENT.search(label), codes(" ".join(cells))
             if given and (wrong := false(said and said[1], given, namespace)):
                 yield (
@@ -78,10 +69,6 @@ def false_rows(text, namespace):
                     "says what it gives, with a space and no = behind <!--: "
                     "<!-- ({} == key_mask).all() -->."
                 )
-
-
-def all_code(column):
-    return all(re.fullmatch("`[^`]+`", cell) for cell in column)
 
 
 def false(claim, given, namespace):
@@ -97,39 +84,33 @@ def false(claim, given, namespace):
         return f"{claim} raises {type(error).__name__}: {error}"
 
 
-def names_by_framework(notebook):
-    """Map each framework's tag to the names in cells that may be its own."""
-    used = {"pytorch": set(), "tensorflow": set()}
-    for cell in notebook.code:
-        words = set(NAME.findall(cell.source))
-        words |= {word.rstrip("=") for word in words}
-        for tag in tags(cell) & used.keys() or used:
-            used[tag] |= words
-    return used
+def unknown_names(text, namespace):
+    """Yield a message for each name in a Summary table that does not exist.
 
-
-def unknown_names(text, used, namespace):
-    """Yield a message for each name in a Summary table that no code has."""
+    A framework's column may name functions of its own libraries, another one
+    the chapter's functions.
+    """
     for row in rows_with(text, "equation"):
         for head, cell in list(row.items())[1:]:
-            # KerasHub is not run here.
-            for code in codes(re.sub(r"KerasHub `\w+`", "", cell)):
-                if not is_known(code, COLUMNS.get(head), used, namespace):
+            for code in codes(cell):
+                name, _, _ = code.partition("(")  # calls.py checks the rest
+                library = name.partition(".")[0]
+                if library in LIBRARIES:
+                    known = library in COLUMNS.get(head, ())
+                    known = known and exists(name, namespace)
+                else:
+                    known = head in COLUMNS or exists(name, namespace)
+                if not known:
                     yield (
-                        f"the summary names {code} under {head}, where no "
-                        "code of the chapter has it. Correct the name, or "
-                        "move it to its own column."
+                        f"the summary names {code} under {head}, where it "
+                        "does not exist. Correct the name, or move it to its "
+                        "own column."
                     )
 
 
-def is_known(code, framework, used, namespace):
-    """Tell whether code in a column of a framework, or of none, exists."""
-    names = set(NAME.findall(code)) - {"True"}
-    function, _, _ = code.partition("(")  # calls.py has what it takes
-    if code.isidentifier() and not framework:
-        return code in namespace
-    if library := LIBRARIES.get(code.split(".")[0]):
-        with suppress(Exception):
-            return library == framework and eval(function, dict(namespace))
+def exists(name, namespace):
+    try:
+        eval(name, dict(namespace))
+    except (NameError, AttributeError, SyntaxError):
         return False
-    return names <= used.get(framework, set.union(*used.values()))
+    return True

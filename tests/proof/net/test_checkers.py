@@ -17,6 +17,7 @@ import pytest
 
 from tools.measure.mutants.make import mutants
 from tools.notebooks import Notebook, paths
+from tools.settings import BOOK
 
 pytestmark = pytest.mark.xdist_group("frameworks")
 CHAPTERS = [path.stem for path in paths()]
@@ -77,14 +78,10 @@ def answers(function, asked):
 
 def is_same(one, other):
     """Tell whether two answers are the same numbers, to four digits."""
-    if isinstance(one, tuple):
-        return (
-            isinstance(other, tuple)
-            and len(one) == len(other)
-            and all(map(is_same, one, other))
-        )
     if isinstance(one, Exception) or isinstance(other, Exception):
         return type(one) is type(other)
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(is_same, one, other))
     if isinstance(one, (dict, str)):
         return one == other
     one, other = np.asarray(one), np.asarray(other)
@@ -97,51 +94,45 @@ def stop(*_):
     raise TimeoutError
 
 
-def accepted_wrongly(book, notebook):
-    """Yield the mutants that are called correct and give other numbers."""
-    signal.signal(signal.SIGALRM, stop)
-    for mutant in mutants(notebook):
-        if not mutant.scope.endswith("_solution"):
-            continue
-        check = book[f"check_{mutant.scope.removesuffix('_solution')}"]
-        right = book[mutant.scope]
-        variables = dict(book)
-        signal.setitimer(signal.ITIMER_REAL, SECONDS)
-        try:
-            with suppress(AssertionError):  # the cell's own, of the verdict
-                exec(mutant.mutated, variables)
-            wrong = variables[mutant.scope]
-            if check(wrong).endswith(": correct."):
-                asked = asked_of(mutant.scope, check, right)
-                pairs = zip(
-                    asked,
-                    answers(right, asked),
-                    answers(wrong, asked),
-                    strict=True,
-                )
-                for question, expected, found in pairs:
-                    # What the solution refuses is nobody's question; what has
-                    # no arguments may have several right answers.
-                    refused = isinstance(expected, Exception)
-                    if any(question) and not refused:
-                        if not is_same(expected, found):
-                            yield mutant, question, expected, found
-                            break
-        except TimeoutError:
-            pass  # and so it is not called correct
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
+def difference(book, name, mutated):
+    """Return where a mutant that is called correct gives other numbers.
+
+    That is, the first such question and the two answers; None without one.
+    """
+    check, right = book[f"check_{name}"], book[f"{name}_solution"]
+    variables = dict(book)
+    with suppress(AssertionError):  # the cell's own, of the verdict
+        exec(mutated, variables)
+    wrong = variables[f"{name}_solution"]
+    if not check(wrong).endswith(": correct."):
+        return None
+    asked = asked_of(f"{name}_solution", check, right)
+    pairs = zip(answers(right, asked), answers(wrong, asked), strict=True)
+    for question, (expected, found) in zip(asked, pairs, strict=True):
+        # What the solution refuses is nobody's question; what has no
+        # arguments may have several right answers.
+        if any(question) and not isinstance(expected, Exception):
+            if not is_same(expected, found):
+                return question, expected, found
+    return None
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_a_mutant_called_correct_gives_the_same_numbers(chapter, name):
-    path = next(path for path in paths() if path.stem == name)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of numbers that overflow
-        found = [
-            f"{mutant}\n  for {question}: {wrong}, not {right}"
-            for mutant, question, right, wrong in accepted_wrongly(
-                chapter(name), Notebook.read(path)
-            )
-        ]
+    signal.signal(signal.SIGALRM, stop)
+    found, book = [], chapter(name)
+    for mutant in mutants(Notebook.read(BOOK / f"{name}.ipynb")):
+        exercise, solution, rest = mutant.scope.partition("_solution")
+        if not solution or rest:
+            continue
+        signal.setitimer(signal.ITIMER_REAL, SECONDS)
+        # A mutant that never ends is not called correct.
+        with suppress(TimeoutError), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of numbers that overflow
+            if what := difference(book, exercise, mutant.mutated):
+                question, right, wrong = what
+                found.append(
+                    f"{mutant}\n  for {question}: {wrong}, not {right}"
+                )
+        signal.setitimer(signal.ITIMER_REAL, 0)
     assert not found, "called correct, and is not:\n" + "\n".join(found)

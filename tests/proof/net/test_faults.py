@@ -5,13 +5,11 @@ not 0, and nothing is harmed: every file is as it was to the byte, beside it
 lies no half of one, and no kernel is left running.
 """
 
-import io
 import json
 import signal
 import subprocess
 import sys
 import time
-from contextlib import redirect_stderr
 
 import nbformat
 import psutil
@@ -96,18 +94,9 @@ def kernels(folder):
     return [p.pid for p in processes if p.info["cwd"] == str(folder)]
 
 
-@pytest.fixture(scope="module")
-def module_folder(tmp_path_factory):
-    yield from folder_without_kernels(tmp_path_factory.mktemp("faults"))
-
-
 @pytest.fixture
 def folder(tmp_path):
-    yield from folder_without_kernels(tmp_path)
-
-
-def folder_without_kernels(parent):
-    folder = parent / "book"
+    folder = tmp_path / "book"
     folder.mkdir()
     yield folder
     wait_for(lambda: not kernels(folder))
@@ -115,9 +104,12 @@ def folder_without_kernels(parent):
 
 # What a cell does, and what is said of it by `make outputs`.
 CELLS = {
-    "ends": ("import os; os._exit(0)", "its process died. Memory ran out"),
+    "ends": (
+        "import os, time; time.sleep(0.5); os._exit(0)",
+        "its process died. Memory ran out",
+    ),
     "killed": (
-        "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+        "import os, time; time.sleep(0.5); os.kill(os.getpid(), 9)",
         "its process died. Memory ran out",
     ),
     "hangs": (  # and heeds no interrupt
@@ -126,62 +118,43 @@ CELLS = {
         "still running after 3 s. Mend an endless loop",
     ),
 }
+NO_NOTEBOOK = "is no Jupyter notebook. Restore it, as with: git checkout"
 FILES = {
-    "not_json": (b"print('hello')", "is not JSON. Restore it"),
-    "binary": (b"\x89PNG\xff\x00", "is not JSON. Restore it"),
-    "list": (b"[1]", "is JSON, but not a notebook. Restore it"),
-    "object": (b"{}", "is JSON, but not a notebook. Restore it"),
+    "binary": (b"\x89PNG\xff\x00", NO_NOTEBOOK),
+    "object": (b"{}", NO_NOTEBOOK),
     "no_source": (
         b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": '
         b'[{"cell_type": "markdown", "id": "a", "metadata": {}}]}',
-        "breaks the notebook format. Restore it",
+        NO_NOTEBOOK,
     ),
     "conflict": (
         b'{\n<<<<<<< HEAD\n "cells": [],\n=======\n>>>>>>> main\n}',
         "holds conflict markers of a merge. Resolve them, then run: make",
     ),
 }
-ONLY_RECORDED = {
-    "raises": ("1 / 0", "ZeroDivisionError: division by zero"),
-    "stderr": ("import sys; x = sys.stderr.write('x')", "writes to stderr"),
-}
+RAISES = {"raises": ("1 / 0", "ZeroDivisionError: division by zero")}
 
 
-@pytest.fixture(scope="module")
-def recorded(module_folder):
-    """Record all the faulty notebooks at once, and a sound one after them."""
+def test_recording_names_each_fault_goes_on_and_harms_no_file(
+    folder, monkeypatch, capsys
+):
     for name, (content, _) in FILES.items():
-        (module_folder / f"{name}.ipynb").write_bytes(content)
-    for name, (source, _) in {**CELLS, **ONLY_RECORDED}.items():
-        write(module_folder / f"{name}.ipynb", source)
-    last = write(module_folder / "sound.ipynb", "'new'")
-    before = contents(module_folder)
-    paths = [module_folder / name for name in ["missing.ipynb", *before]]
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        redirect_stderr(io.StringIO()) as said,
-    ):
-        patch.setattr(outputs, "CELL_TIMEOUT", 3)
-        code = outputs.main([*paths, last])
-    return code, said.getvalue(), before, contents(module_folder)
-
-
-@pytest.mark.parametrize("name", [*CELLS, *ONLY_RECORDED])
-def test_recording_names_the_cell_that_fails(recorded, name):
-    message = {**CELLS, **ONLY_RECORDED}[name][1]
-    assert f"{name}.ipynb [2]: {message}" in recorded[1]
-    assert f"{name}.ipynb was left as it was." in recorded[1]
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_recording_names_the_file_that_is_no_notebook(recorded, name):
-    assert f"{name}.ipynb: {FILES[name][1]}" in recorded[1]
-
-
-def test_recording_goes_on_after_a_fault_and_harms_no_file(recorded):
-    code, said, before, after = recorded
-    assert code == 1 and "Traceback" not in said
+        (folder / f"{name}.ipynb").write_bytes(content)
+    for name, (source, _) in {**CELLS, **RAISES}.items():
+        write(folder / f"{name}.ipynb", source)
+    last = write(folder / "sound.ipynb", "'new'")
+    before = contents(folder)
+    monkeypatch.setattr(outputs, "CELL_TIMEOUT", 3)
+    faulty = [folder / name for name in before if name != last.name]
+    assert outputs.main([folder / "missing.ipynb", *faulty, last]) == 1
+    said, after = capsys.readouterr().err, contents(folder)
     assert "missing.ipynb: there is no such notebook" in said
+    for name, (_, message) in {**CELLS, **RAISES}.items():
+        assert f"{name}.ipynb [2]: {message}" in said
+    for name, (_, message) in FILES.items():
+        assert f"{name}.ipynb: {message}" in said
+    assert said.count("was left as it was.") == len(before)
+    assert "Traceback" not in said
     assert before.pop("sound.ipynb") != after.pop("sound.ipynb")
     assert after == before
 
@@ -192,16 +165,62 @@ def test_comparison_names_the_cell_that_loses_the_process(folder):
     write(folder / "sound.ipynb")
     before = contents(folder)
     # In a process that may be lost, as in `make test`.
-    process = start(COMPARE, "--nbval-cell-timeout=3", "-n1", folder)
+    options = ["--cell-timeout=3", "-n1", f"--rootdir={folder}"]
+    process = start(COMPARE, *options, folder)
     code, said = finish(process)
     assert code == 1 and contents(folder) == before
     for name, (_, message) in CELLS.items():
         assert f"{name}.ipynb [2]: {message}" in said
+        assert f"{name}.ipynb [2] failed" in said
     # One failure for each; what came after it says so, and is not compared,
     # nor are the two lost cells, which xdist hands out once more.
     assert "3 failed, 5 passed, 5 skipped" in said
-    assert "a cell above hangs or ended the process" in said
     assert "Traceback" not in said
+
+
+def test_comparison_shows_what_differs_and_names_both_roads(folder):
+    path = write(folder / "small.ipynb", "2", "3", "print(4)")
+    notebook = nbformat.read(path, as_version=4)
+    other = new_output("execute_result", {"text/plain": "7"})
+    notebook.cells[1].outputs = [other]
+    notebook.cells[2].execution_count = None
+    nbformat.write(notebook, path)
+    code, said = finish(start(COMPARE, path))
+    assert code == 1 and "3 failed, 2 passed" in said
+    differs = "the code does not give what is stored.\n--- stored\n"
+    assert f"{path} [2]: {differs}" in said and "\n-7\n+2\n" in said
+    assert f"{path} [3]: it was not executed, or its outputs" in said
+    assert f"{path} [4]: {differs}" in said and "\n+4\n" in said
+    assert said.count(f"store it with: make outputs NB={path}\n") == 3
+    assert said.count("If it is wrong, mend the code.") == 3
+    assert '.py"' not in said
+
+
+ASKED_TWICE = """
+import pytest
+
+@pytest.mark.parametrize("turn", [1, 2])
+def test_of_what_it_leaves(chapter, turn):
+    chapter({!r})
+"""
+
+
+@pytest.mark.parametrize("cells_first", [True, False])
+def test_chapter_that_fails_is_run_once_and_said_once(folder, cells_first):
+    ran = folder.parent / "ran"
+    source = f"open({str(ran)!r}, 'a').write('x')\nassert 1 == 2, 'no'"
+    path = write(folder / "small.ipynb", source)
+    test = folder.parent / "test_small.py"
+    test.write_text(ASKED_TWICE.format(str(path.with_suffix(""))))
+    order = [path, test] if cells_first else [test, path]
+    code, said = finish(start(COMPARE, *order))
+    assert code == 1 and ran.read_text() == "x"
+    passed = "1 passed, " if cells_first else ""
+    assert f"1 failed, {passed}{3 if passed else 4} skipped" in said
+    assert said.count("small.ipynb [2]: AssertionError: no") == 1
+    assert f"{path} [2] failed" in said
+    # The traceback is the cell's, with its line, and nothing of the tools.
+    assert "assert 1 == 2" in said and '.py"' not in said
 
 
 def test_comparison_names_the_file_that_is_no_notebook(folder):
@@ -219,23 +238,14 @@ def test_comparison_names_the_file_that_is_no_notebook(folder):
 # fails half way, as on a full disk, whoever runs the tests.
 
 
-def test_full_disk_leaves_the_notebook(folder):
-    write(folder / "long.ipynb", "'word ' * 999")
+@pytest.mark.parametrize("size", [4000, 100])  # 100: no kernel starts
+def test_full_disk_leaves_the_notebook(folder, size):
+    path = write(folder / "long.ipynb", "'word ' * 999")
     before = contents(folder)
-    code, said = finish(
-        start(OUTPUTS, folder / "long.ipynb", first=LIMIT.format(4000))
-    )
+    code, said = finish(start(OUTPUTS, path, first=LIMIT.format(size)))
     assert code == 1 and contents(folder) == before
     assert "long.ipynb: File too large. Once that is mended, run: make" in said
     assert "Traceback" not in said
-
-
-def test_full_disk_that_lets_no_kernel_start_is_said(folder):
-    path = write(folder / "sound.ipynb")
-    before = contents(folder)
-    code, said = finish(start(OUTPUTS, path, first=LIMIT.format(100)))
-    assert code == 1 and contents(folder) == before
-    assert "sound.ipynb: File too large. Once that is mended" in said
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
@@ -303,107 +313,44 @@ def test_second_of_two_runs_keeps_what_the_first_has_stored(folder):
 # Notebooks that other programs have saved
 
 
-def saved_by_colab():
-    """Return a notebook with what Colab adds to it."""
-    data = {
-        "text/plain": ["2"],
-        "application/vnd.google.colaboratory.intrinsic+json": {"type": "int"},
-    }
-    cell = {
-        "cell_type": "code",
-        "source": ["1 + 1"],
-        "metadata": {
-            "id": "Hx3k",
-            "outputId": "1f0c",
-            "colab": {"base_uri": "https://localhost:8080/"},
-            "executionInfo": {"status": "ok", "elapsed": 7},
-        },
-        "execution_count": 3,
-        "outputs": [
-            {
-                "output_type": "execute_result",
-                "data": data,
-                "metadata": {},
-                "execution_count": 3,
-            }
-        ],
-    }
-    metadata = {
-        "colab": {"provenance": [], "gpuType": "T4"},
-        "accelerator": "GPU",
-        "kernelspec": {"name": "python3", "display_name": "Python 3"},
-        "language_info": {"name": "python"},
-        "widgets": {"application/vnd.jupyter.widget-state+json": {"1f": {}}},
-    }
-    return {
-        "nbformat": 4,
-        "nbformat_minor": 0,
-        "metadata": metadata,
-        "cells": [cell],
-    }
+def saved_by_colab(node):
+    """Return a notebook with what Colab adds to it, and without ids."""
+    node.update(nbformat_minor=0)
+    node.metadata.update(colab={"gpuType": "T4"}, accelerator="GPU")
+    node.metadata.language_info = {"name": "python"}
+    for cell in without_ids(node).cells:
+        cell.metadata.update(id="Hx3k", outputId="1f0c", executionInfo={})
+        cell.outputs[0].data["application/vnd.google+json"] = {"type": "int"}
+    return node
 
 
-def of_version_3():
+def of_version_3(node):
     """Return a notebook as IPython 2 saved it."""
-    cell = {
-        "cell_type": "code",
-        "input": ["1 + 1"],
-        "language": "python",
-        "collapsed": False,
-        "metadata": {},
-        "prompt_number": 1,
-        "outputs": [
-            {
-                "output_type": "pyout",
-                "text": ["2"],
-                "metadata": {},
-                "prompt_number": 1,
-            }
-        ],
-    }
-    worksheet = {"cells": [cell], "metadata": {}}
-    return {
-        "nbformat": 3,
-        "nbformat_minor": 0,
-        "metadata": {"name": ""},
-        "worksheets": [worksheet],
-    }
+    return nbformat.convert(node, 3)
 
 
-def without_cell_ids():
-    """Return a notebook of the newest format, but for what it demands."""
-    cell = {
-        "cell_type": "code",
-        "source": "1 + 1",
-        "metadata": {},
-        "execution_count": None,
-        "outputs": [],
-    }
-    return {
-        "nbformat": 4,
-        "nbformat_minor": 5,
-        "metadata": {},
-        "cells": [cell],
-    }
+def without_ids(node):
+    """Return a notebook whose cells have no ids, as its format demands."""
+    for cell in node.cells:
+        del cell["id"]
+    return node
 
 
 @pytest.mark.filterwarnings("ignore:Cell is missing an id field")
-@pytest.mark.parametrize(
-    "saved", [saved_by_colab, of_version_3, without_cell_ids]
-)
+@pytest.mark.parametrize("saved", [saved_by_colab, of_version_3, without_ids])
 def test_foreign_notebook_is_rejected_until_recorded(folder, saved):
     def found():
         notebook = Notebook.read(path)
         return [m for check in STORED for m in check(notebook)]
 
-    path = folder / "foreign.ipynb"
-    path.write_text(json.dumps(saved()))
+    path = write(folder / "foreign.ipynb")
+    saved_so = saved(nbformat.read(path, as_version=4))
+    path.write_text(json.dumps(saved_so))
     messages = found()
     assert messages and all("make outputs NB=" in m for m in messages)
     assert outputs.main([path]) == 0
     assert found() == []
-    assert [cell.outputs[0].data for cell in Notebook.read(path).code] == [
-        {"text/plain": "2"}
-    ]
+    for cell in Notebook.read(path).code:
+        assert cell.outputs[0].data == {"text/plain": "2"}
     stored = contents(folder)
     assert outputs.main([path]) == 0 and contents(folder) == stored

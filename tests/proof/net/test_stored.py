@@ -1,42 +1,30 @@
-"""Alter whatever the notebooks store, one thing at a time: all is rejected.
+"""Alter what the notebooks store, one thing at a time: all is rejected.
 
 Each kind of alteration is made at every place of every notebook, and handed
-to the check that has to see it. What comes back has to name the cell and say
-what to do. No cell is run again: the comparison has shown that the code gives
-the stored outputs, so these stand for what it computes; and a chapter's one
-run keeps the variables that numbers and shapes are checked against.
+to the check that has to see it. No cell is run again: the comparison has shown
+that the code gives the stored outputs, so these stand for what it computes;
+and a chapter's one run keeps the variables that numbers and shapes are checked
+against.
 """
 
 import base64
-import copy
 import io
 import re
 from collections import Counter
 from contextlib import suppress
 from functools import cache
-from itertools import chain, count, pairwise, permutations, product
-from types import SimpleNamespace
+from itertools import count, pairwise
 
-import numpy as np
 import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
-from nbval.plugin import IPyNbCell, IPyNbFile
 from PIL import Image, ImageDraw
+from PIL.PngImagePlugin import PngInfo
 
 from tools.net import claims, shapes
-from tools.net.rules import book, code, figures, stored
-from tools.net.rules.common import LINK
-from tools.net.rules.text import (
-    BIBLIOGRAPHY,
-    colab_link_is_the_repository_s,
-    links,
-    links_resolve,
-    words_of,
-)
+from tools.net.compare import difference
 from tools.net.run import untrue
-from tools.net.words import NUMBERS
-from tools.notebooks import Notebook, alt_text, label, paths, remedy, tags
+from tools.notebooks import Notebook, paths
 from tools.settings import BOOK
 
 NAMES = [path.stem for path in paths()]
@@ -49,81 +37,18 @@ def stored_chapter(name):
     return Notebook.read(BOOK / f"{name}.ipynb")
 
 
-def stored_chapters():
-    """Return the notebooks of all chapters."""
-    return [stored_chapter(name) for name in NAMES]
+def none_accepted(tried, minimum=1):
+    """Assert that each alteration is rejected.
 
-
-def all_rejected(tried, minimum=1):
-    """Assert that each alteration is rejected as it should be.
-
-    tried: (what was altered, messages, what one of these has to say).
+    tried: pairs of what was altered, and what is said of it.
     """
     tried = list(tried)
-    accepted = [
-        what
-        for what, messages, expected in tried
-        if not any(all(e in m for e in expected) for m in messages)
-    ]
+    accepted = [what for what, said in tried if not said]
     assert len(tried) >= minimum
     assert not accepted, f"{len(accepted)} of {len(tried)}: {accepted[:20]}"
 
 
-def altered(notebook, cell, **changes):
-    """Return a copy of a notebook and of the cell, altered there."""
-    place = notebook.cells.index(cell)
-    node = copy.copy(notebook.node)
-    node.cells = list(notebook.cells)
-    node.cells[place] = NotebookNode(cell, **changes)
-    return Notebook(notebook.path, node), node.cells[place]
-
-
 # Outputs
-
-
-@pytest.fixture
-def compare(request):
-    """Return a function: what the comparison says of an altered cell."""
-    files = {}
-
-    def messages(notebook, cell, **changes):
-        number = notebook.code.index(cell)
-        if notebook.path not in files:
-            files[notebook.path] = IPyNbFile.from_parent(
-                request.session, path=notebook.path
-            )
-        file = files[notebook.path]
-        computed = copy.deepcopy(cell.outputs)  # nbval joins streams in them
-        file.run = SimpleNamespace(outputs_of=lambda number: computed)
-        item = IPyNbCell.from_parent(
-            file,
-            name=f"Cell {number}",
-            cell_num=number,
-            cell=NotebookNode(cell, **changes),
-            options={"check": True, "skip": False, "check_exception": False},
-        )
-        # The two outputs side by side, which no test here reads.
-        item.format_output_compare = lambda *_: None
-        try:
-            item.runtest()
-        except Exception as error:
-            failure = pytest.ExceptionInfo.from_exception(error)
-            return [item.repr_failure(failure)]
-        return []
-
-    return messages
-
-
-def said(notebook, cell):
-    """Return what a message about a stored output has to say."""
-    return notebook.name(cell), remedy(notebook.path)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_stored_outputs_are_accepted(compare, name):
-    notebook = stored_chapter(name)
-    for cell in notebook.code:
-        assert compare(notebook, cell) == []
 
 
 def texts(cell):
@@ -149,11 +74,12 @@ def with_text(cell, place, mime, text):
 
 
 def other_digits_and_letters(text):
-    """Yield a text with one of its digits, or a word's first letter, changed.
+    """Yield a text with a digit, a word's first letter, or its end changed.
 
     In a long text, as of a drawing, at MAX_PLACES places spread evenly. A
     zero is the same number with any exponent.
     """
+    yield text + "\n"
     fixed = re.sub(r"\b(0\.0*e)[+-]\d+", lambda m: m[1].ljust(len(m[0])), text)
     places = [m.start() for m in re.finditer(r"\d|\b[A-Za-z]", fixed)]
     for place in places[:: len(places) // MAX_PLACES + 1]:
@@ -163,15 +89,14 @@ def other_digits_and_letters(text):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_changed_digit_or_letter_in_an_output(compare, name):
+def test_changed_digit_or_letter_in_an_output(name):
     notebook = stored_chapter(name)
-    all_rejected(
+    for cell in notebook.code:
+        assert difference(cell.outputs, cell.outputs) == ""
+    none_accepted(
         (
             (notebook.name(cell), text[:60]),
-            compare(
-                notebook, cell, outputs=with_text(cell, place, mime, text)
-            ),
-            said(notebook, cell),
+            difference(with_text(cell, place, mime, text), cell.outputs),
         )
         for cell in notebook.code
         for place, mime, whole in texts(cell)
@@ -180,264 +105,91 @@ def test_changed_digit_or_letter_in_an_output(compare, name):
 
 
 def rearranged(notebook, cell):
-    """Yield what the outputs of a cell may have become: (how, changes)."""
+    """Yield what the outputs of a cell may have become: (how, outputs)."""
     outputs = cell.outputs
-    extra = new_output("stream", name="stdout", text="1\n")
-    yield "added", {"outputs": [*outputs, extra]}
-    yield "not executed", {"outputs": [], "execution_count": None}
-    if outputs:
-        yield "cleared", {"outputs": []}
+    yield "added", [*outputs, new_output("stream", name="stdout", text="1\n")]
     for place in range(len(outputs)):
-        rest = outputs[:place] + outputs[place + 1 :]
-        yield "removed", {"outputs": rest}
-        yield "doubled", {"outputs": [*outputs[: place + 1], *outputs[place:]]}
+        yield "removed", outputs[:place] + outputs[place + 1 :]
+        yield "doubled", [*outputs[: place + 1], *outputs[place:]]
     for first, second in pairwise(range(len(outputs))):
         order = list(outputs)
         order[first], order[second] = order[second], order[first]
-        yield "exchanged", {"outputs": order}
+        yield "exchanged", order
     for other in notebook.code[notebook.code.index(cell) + 1 :]:
         if outputs and list(texts(other)) not in ([], list(texts(cell))):
-            yield f"that of {notebook.name(other)}", {"outputs": other.outputs}
+            yield f"that of {notebook.name(other)}", other.outputs
             break
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_outputs_removed_doubled_or_exchanged(compare, name):
+def test_outputs_removed_doubled_or_exchanged(name):
     notebook = stored_chapter(name)
-    all_rejected(
-        (
-            (notebook.name(cell), how),
-            compare(notebook, cell, **changes),
-            said(notebook, cell),
-        )
+    none_accepted(
+        ((notebook.name(cell), how), difference(outputs, cell.outputs))
         for cell in notebook.code
-        for how, changes in rearranged(notebook, cell)
-    )
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_wrong_or_missing_execution_count(name):
-    notebook = stored_chapter(name)
-    all_rejected(
-        (
-            (notebook.name(cell), count),
-            list(stored.executed_in_order(other)),
-            (other.name(new), remedy(notebook.path)),
-        )
-        for cell in notebook.code
-        for count in (None, 0, cell.execution_count + 1)
-        for other, new in [altered(notebook, cell, execution_count=count)]
+        for how, outputs in rearranged(notebook, cell)
     )
 
 
 # Figures
 
 
-def figure_cells(notebook):
-    """Return the code cells with a figure."""
-    return [
-        cell
-        for cell in notebook.code
-        if any("image/png" in o.get("data", {}) for o in cell.outputs)
-    ]
-
-
-def figure_of(cell):
-    """Return (place, PNG as base64) of a cell's figure."""
-    return next(
-        (place, output.data["image/png"])
-        for place, output in enumerate(cell.outputs)
-        if "image/png" in output.get("data", {})
-    )
-
-
-@cache
-def figures_of_the_book():
-    """Return (notebook, cell) of each figure."""
-    return [
-        (notebook, cell)
-        for notebook in stored_chapters()
-        for cell in figure_cells(notebook)
-    ]
+def figures(notebook):
+    """Yield (cell, output's place, PNG in base64) of each figure."""
+    for cell in notebook.code:
+        for place, output in enumerate(cell.outputs):
+            if png := output.get("data", {}).get("image/png"):
+                yield cell, place, png
 
 
 def redrawn(png):
-    """Yield (how, PNG) for a figure with something drawn or erased."""
+    """Yield (how, image) for a figure with a thin line in it, or mirrored."""
     image = Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB")
+    yield "mirrored", image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
     width, height = image.size
-    left, top = width // 4, height // 4
-    strokes = {
-        "a thin line": [(left, height // 2), (3 * left, height // 3)],
-        "a short line": [(width // 2, top), (width // 2, 2 * top)],
-    }
-    for how, stroke in strokes.items():
-        drawn = image.copy()
-        ImageDraw.Draw(drawn).line(stroke, fill="#b35806", width=2)
-        yield how, drawn
-    # Erased where there is most ink, a tenth of the width and the height.
-    ink = 255 - np.asarray(image.convert("L"), int)
-    step = height // 10, width // 10
-    blocks = product(range(0, height, step[0]), range(0, width, step[1]))
-    y, x = max(
-        blocks, key=lambda b: ink[b[0] :, b[1] :][: step[0], : step[1]].sum()
-    )
-    erased = image.copy()
-    erased.paste("white", (x, y, x + step[1], y + step[0]))
-    yield "a region erased", erased
-    yield "turned over", image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+    stroke = [(width // 4, height // 2), (3 * width // 4, height // 3)]
+    ImageDraw.Draw(image).line(stroke, fill="#b35806", width=2)
+    yield "a thin line", image
 
 
-def as_png(image):
-    """Return an image as base64 PNG."""
-    buffer = io.BytesIO()
-    image.save(buffer, "png")
+def as_png(image, contents):
+    """Return an image as PNG in base64, which says that it shows contents."""
+    info, buffer = PngInfo(), io.BytesIO()
+    for name in ("Texts", "Drawing", "Painter"):
+        info.add_text(name, contents[name])
+    image.save(buffer, "png", pnginfo=info)
     return base64.b64encode(buffer.getvalue()).decode()
 
 
-def other_figures(notebook, cell):
-    """Yield (how, outputs) of a cell whose figure is another, or gone."""
-    place, png = figure_of(cell)
-    drawn = [(how, as_png(image)) for how, image in redrawn(png)]
-    others = [
-        (f"exchanged with {other.name(c)}", figure_of(c)[1])
-        for other, c in figures_of_the_book()
-        if c is not cell
-    ]
-    for how, new in drawn + others:
-        yield how, with_text(cell, place, "image/png", new)
-    yield "removed", [*cell.outputs[:place], *cell.outputs[place + 1 :]]
-
-
 @pytest.mark.parametrize("name", NAMES)
-def test_figure_drawn_on_erased_or_exchanged(compare, name):
+def test_figure_drawn_on_erased_or_exchanged(name):
     notebook = stored_chapter(name)
-    all_rejected(
+    found = list(figures(notebook))
+
+    def other_figures(png):
+        contents = Image.open(io.BytesIO(base64.b64decode(png))).info
+        for how, image in redrawn(png):
+            yield how, as_png(image, contents)
+        for cell, _, other in found:
+            if other != png:
+                yield f"exchanged with {notebook.name(cell)}", other
+
+    none_accepted(
         (
             (notebook.name(cell), how),
-            compare(notebook, cell, outputs=new),
-            said(notebook, cell),
+            difference(with_text(cell, place, "image/png", new), cell.outputs),
         )
-        for cell in figure_cells(notebook)
-        for how, new in other_figures(notebook, cell)
-    )
-
-
-# Alt texts
-
-
-def alt_messages(notebook):
-    """Return what the checks of a file say of its alt texts."""
-    return [
-        *figures.figures_have_alt_text(notebook),
-        *figures.alt_texts_say_what_the_figure_says(notebook),
-    ]
-
-
-def with_alt(notebook, cell, alt):
-    """Return a copy of a notebook and a cell with another alt text."""
-    metadata = NotebookNode(cell.metadata, mystnb={"image": {"alt": alt}})
-    return altered(notebook, cell, metadata=metadata)
-
-
-def spoilt(alt):
-    """Yield what an alt text may have become."""
-    yield from ["", "figure.png", "attention_weights_12.png"]
-    cuts = [alt[:end] for end in range(len(alt)) if alt[end - 1] != "."]
-    yield from cuts[::40]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_alt_text_emptied_cut_or_a_file_name(name):
-    notebook = stored_chapter(name)
-    all_rejected(
-        (
-            (notebook.name(cell), new),
-            alt_messages(other),
-            (other.name(new_cell), "in the cell's metadata"),
-        )
-        for cell in figure_cells(notebook)
-        for new in spoilt(alt_text(cell))
-        for other, new_cell in [with_alt(notebook, cell, new)]
-    )
-
-
-def test_alt_texts_exchanged():
-    """Of two figures, at least one is said to have the other's words."""
-    taken = {}  # two figures' names -> what is said of each with the other's
-    figures = [(n.name(c), n, c) for n, c in figures_of_the_book()]
-    for (one, notebook, cell), (two, _, other) in permutations(figures, 2):
-        new, _ = with_alt(notebook, cell, alt_text(other))
-        taken.setdefault(frozenset((one, two)), []).extend(
-            message
-            for message in alt_messages(new)
-            if one in message and "metadata" in message
-        )
-    accepted = [
-        sorted(pair) for pair, messages in taken.items() if not messages
-    ]
-    assert len(taken) > 50 and not accepted
-
-
-# Links
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_mistyped_link(name):
-    notebook = stored_chapter(name)
-    listed = {target for _, target in links(words_of(BIBLIOGRAPHY))}
-
-    def tried():
-        for cell in notebook.markdown:
-            for match in LINK.finditer(cell.source):
-                start, end = match.span(2)
-                for place in range(start, end, 5):
-                    char = "x" if cell.source[place] != "x" else "y"
-                    yield cell, place, char
-                if match[2][:-1] not in listed:  # issue 13 for issue 131
-                    yield cell, end - 1, ""
-
-    all_rejected(
-        (
-            (notebook.name(cell), source[place - 30 : place + 30]),
-            [
-                *links_resolve(other),
-                *colab_link_is_the_repository_s(other),
-            ],
-            (other.name(new), "link"),
-        )
-        for cell, place, char in tried()
-        for source in [cell.source[:place] + char + cell.source[place + 1 :]]
-        for other, new in [altered(notebook, cell, source=source)]
+        for cell, place, png in found
+        for how, new in other_figures(png)
     )
 
 
 # Numbers in prose and in alt texts
 
-OPPOSITE = {
-    **{"light": ["dark"], "bright": ["dark"], "dark": ["light", "bright"]},
-    **{"black": ["light", "grey"], "white": ["dark"], "grey": ["black"]},
-    **{"purple": ["orange"], "orange": ["purple"], "blue": ["orange"]},
-}
 
-
-def others(said):
-    """Yield what a numeral, number word or colour may have become.
-
-    One digit or the word a step higher or lower; of colours, the opposite.
-    """
-    yield from OPPOSITE.get(said.lower(), [])
-    if (value := NUMBERS.get(said.lower())) is not None:
-        yield from (w for w, n in NUMBERS.items() if abs(n - value) == 1)
-    yield from other_numerals(said)
-
-
-def other_numerals(numeral):
-    """Yield a numeral with one of its digits a step higher or lower."""
-    for match in re.finditer(r"\d", numeral):
-        for digit in (int(match.group()) + 1, int(match.group()) - 1):
-            if 0 <= digit <= 9:
-                start, end = match.span()
-                yield f"{numeral[:start]}{digit}{numeral[end:]}"
+def one_more(numeral):
+    """Return a numeral whose last digit is one more, or 0 after a 9."""
+    return f"{numeral[:-1]}{(int(numeral[-1]) + 1) % 10}"
 
 
 @pytest.mark.xdist_group("frameworks")
@@ -446,21 +198,17 @@ def test_changed_number_in_prose_or_alt_text(chapter_run, name):
     def tried():
         for cell, text, variables in chapter_run(name).claims:
             for was, expression in claims.find(text):
+                if not was[-1].isdigit():
+                    continue
                 claim = f"<!--= {expression} -->"
                 after = text.partition(claim)[2]
                 claim += re.match(r"(\s*(per cent|%|[KMG]iB))?", after)[0]
                 assert untrue(cell, was + claim, variables) == []
-                if was[-1].isdigit():  # a word may be no claim
-                    bare = untrue(cell, was, variables)
-                    yield (cell, was), bare, (cell, "computed by nothing")
-                for other in others(was):
-                    yield (
-                        (cell, was, other),
-                        untrue(cell, other + claim, variables),
-                        (cell, "correct the number or what computes it"),
-                    )
+                yield (cell, was, "bare"), untrue(cell, was, variables)
+                said = untrue(cell, one_more(was) + claim, variables)
+                yield (cell, was, "one more"), said
 
-    all_rejected(tried(), minimum=20)
+    none_accepted(tried(), minimum=20)
 
 
 # Shape comments
@@ -481,7 +229,7 @@ def other_shapes(comment):
 
 
 def other_axes(axes):
-    """Yield (how, axes) with an axis removed, added, swapped or renamed."""
+    """Yield (how, axes) with an axis removed, added, renumbered or swapped."""
     for place, axis in enumerate(axes):
         before, after = axes[:place], axes[place + 1 :]
         yield "removed", before + after
@@ -492,10 +240,6 @@ def other_axes(axes):
             yield "number", [*before, str(int(axis) + 1), *after]
         if after and axis not in ("...", after[0]):
             yield "swapped", [*before, after[0], axis, *after[1:]]
-        for match in re.finditer("[A-Z]", axis):
-            for letter in sorted(shapes.LETTERS - {match.group()}):
-                new = axis[: match.start()] + letter + axis[match.end() :]
-                yield "renamed", [*before, new, *after]
 
 
 def scopes_at(scopes):
@@ -518,64 +262,8 @@ def replayed(scope, comments):
         for place, value in scope.log:
             shapes.check_shape(value, comments[place], again, place)
     except shapes.ShapeError as error:
-        return [str(error)]
-    return []
-
-
-def with_comment(source, line, comment):
-    """Return a cell's source with another shape comment on a line."""
-    lines = source.split("\n")
-    old = shapes.comments(source)[line]
-    lines[line - 1] = lines[line - 1].replace(old, comment)
-    return "\n".join(lines)
-
-
-@cache
-def copied():
-    """Map each name that two notebooks define to one cell that does."""
-    seen, twice = {}, {}
-    for notebook in stored_chapters():
-        for name, cell, _ in book.bodies(notebook):
-            first = seen.setdefault(name, (notebook.path, cell))
-            if first[0] != notebook.path:
-                twice[name] = first[1]
-    return twice
-
-
-def rejections(notebook, cell, line, comment):
-    """Yield what the checks of a file say of another comment on a line.
-
-    They see the cell, its twin, the Notation table, and a copy elsewhere:
-    enough to judge a comment, and thousands are altered.
-    """
-    source = with_comment(cell.source, line, comment)
-    new = NotebookNode(cell, source=source)
-    place = notebook.cells.index(cell)
-    cells = [c for c in notebook.markdown if "letter in shapes" in c.source]
-    if "tensorflow" in tags(cell):
-        cells.append(notebook.cells[place - 1])
-    cells.append(new)
-    if "pytorch" in tags(cell):
-        cells.append(notebook.cells[place + 1])
-    part = Notebook(notebook.path, NotebookNode(cells=cells))
-    yield from code.letters_are_in_the_notation(part)
-    yield from code.twins_say_the_same_shapes(part)
-    names = {name for name, *_ in book.bodies(part)}
-    copies = [copied()[name] for name in names & copied().keys()]
-    other = Notebook(notebook.path, NotebookNode(cells=copies))
-    yield from book.one_name_one_body([other, part])
-
-
-@cache
-def spoken():
-    """Count the shapes that the comments of the book say."""
-    return Counter(
-        shape
-        for notebook in stored_chapters()
-        for cell in notebook.code
-        for comment in shapes.comments(cell.source).values()
-        for shape in shapes.axes(comment)
-    )
+        return str(error)
+    return ""
 
 
 def turns_wrong(right, after):
@@ -599,71 +287,35 @@ def attempt_exercises(variables):
                     check(turns_wrong(right, after))
 
 
-def accepted_shapes(notebook, scopes):
-    """Try other shapes in each comment; return (counts, what is accepted).
-
-    counts: how often each kind of change was made; scopes: from scopes_at.
-    """
-    lines = {
-        f"{notebook.name(cell)}, line {line}": (cell, line, comment)
-        for cell in notebook.code
-        for line, comment in shapes.comments(cell.source).items()
-    }
-    comments = {place: comment for place, (*_, comment) in lines.items()}
-    tried, accepted = Counter(), []
-    for place, (cell, line, comment) in lines.items():
-        if place not in scopes and cell.source.startswith("# @title Recap"):
-            continue  # a branch that only the chapter it comes from takes
-        assert place in scopes, f"no run comes to {place}"
-        assert not any(replayed(s, comments) for s in scopes[place])
-        for how, new in other_shapes(comment):
-            tried[how] += 1
-            if any(not spoken()[shape] for shape in shapes.axes(new)):
-                continue  # the next test has the message
-            changed = comments | {place: new}
-            seen = (replayed(scope, changed) for scope in scopes[place])
-            found = chain(
-                chain.from_iterable(seen),
-                rejections(notebook, cell, line, new),
-            )
-            if message := next(found, None):
-                assert label(notebook.path) in message
-                assert "orrect the comment" in message or "copies" in message
-            else:
-                accepted.append((how, place, comment, new))
-    return tried, accepted
-
-
 @pytest.mark.xdist_group("frameworks")
 @pytest.mark.parametrize("name", NAMES)
 def test_altered_shape_comment(chapter_run, name):
-    """Each axis removed, added or renumbered, each letter put for another.
+    """Each axis removed, added, renumbered, or exchanged for the next.
 
-    What is true all the same survives: the letters of a size that nothing
-    else in the cell or call, its twin or its docstring states, are a choice
-    of words; and `(..., S)` says less than `(..., T, S)`.
+    What is true all the same survives: two letters may have one size, or be
+    free to have any, and `(..., S)` says less than `(..., T, S)`.
     """
-    run = chapter_run(name)
+    run, notebook = chapter_run(name), stored_chapter(name)
     attempt_exercises(run.namespace)
     scopes = scopes_at(run.scopes)
-    tried, accepted = accepted_shapes(stored_chapter(name), scopes)
-    assert tried.total() > 1000
-    for how, *what in accepted:
-        weaker = how in ("removed", "added") and "..." in what[-1]
-        assert how in ("renamed", "swapped") or weaker, what
-    # Fewer are better; more would be a hole.
-    swapped = [what for how, *what in accepted if how == "swapped"]
-    assert len(accepted) < 0.12 * tried.total()
-    assert len(swapped) < 0.05 * tried["swapped"], swapped
-
-
-def test_shape_that_stands_nowhere_else():
-    notebook = stored_chapter("attention")
-    cell = next(c for c in notebook.code if "# (T, S)" in c.source)
-    source = cell.source.replace("# (T, S)", "# (S, T, V)", 1)
-    other, new = altered(notebook, cell, source=source)
-    others = [n for n in stored_chapters() if n is not notebook]
-    messages = book.shapes_said_once([*others, other])
-    all_rejected(
-        [("(S, T, V)", messages, (other.name(new), "Correct the comment"))]
-    )
+    comments = {
+        f"{notebook.name(cell)}, line {line}": (cell, comment)
+        for cell in notebook.code
+        for line, comment in shapes.comments(cell.source).items()
+    }
+    as_stored = {place: comment for place, (_, comment) in comments.items()}
+    tried, accepted = Counter(), Counter()
+    for place, (cell, comment) in comments.items():
+        if place not in scopes and cell.source.startswith("# @title Recap"):
+            continue  # a branch that only the chapter it comes from takes
+        assert place in scopes, f"no run comes to {place}"
+        assert not any(replayed(s, as_stored) for s in scopes[place])
+        for how, new in other_shapes(comment):
+            changed = as_stored | {place: new}
+            said = any(replayed(scope, changed) for scope in scopes[place])
+            weaker = how in ("removed", "added") and "..." in new
+            assert said or how == "swapped" or weaker, (place, new)
+            tried[how] += 1
+            accepted[how] += not said
+    assert tried.total() > 200
+    assert accepted["swapped"] < 0.3 * tried["swapped"]

@@ -75,60 +75,38 @@ def built(request, tmp_path_factory):
 
 def test_each_link_to_the_repository_leads_there_or_is_left_out(built):
     page, _, slug = built
-    links = set(re.findall(r'(?:href|content)="(https://[^"]*)"', page))
-    file = f"{slug}/blob/main/book/masks.ipynb"
-    source = f"https://github.com/{file}?plain=1"
+    file, home = f"{slug}/blob/main/book/masks.ipynb", "https://github.com/"
     owner, _, name = (slug or "").partition("/")
     site = f"https://{owner.lower()}.github.io/{name}"
-    found = {
-        link.partition("?title")[0]
-        for link in links
-        if "github" in link and "any/body" not in link
+    buttons = {
+        f"{COLAB}{file}",
+        f"{home}{file}?plain=1",
+        f"{home}{slug}",
+        f"{home}{slug}/issues/new",
     }
-    assert found == (
-        {
-            f"{COLAB}{file}",
-            source,
-            f"https://github.com/{slug}",
-            f"https://github.com/{slug}/issues/new",
-            f"{site}/_static/card.png",
-            f"{site}/book/masks.html",
-        }
-        if slug
-        else set()
-    )
-
-
-def test_the_header_has_a_button_for_each_address(built):
-    page, _, slug = built
+    cards = {f"{site}/_static/card.png", f"{site}/book/masks.html"}
     _, _, header = page.partition('class="article-header-buttons"')
     header, _, _ = header.partition("<article")
-    links = re.findall(r'href="(https://[^"]*github[^"]*)"', header)
-    found = {link.partition("?title")[0] for link in links}
-    home = f"https://github.com/{slug}"
-    file = f"{slug}/blob/main/book/masks.ipynb"
-    source = f"https://github.com/{file}?plain=1"
-    needed = {f"{COLAB}{file}", source, home, f"{home}/issues/new"}
-    assert found == (needed if slug else set())
+    for part, wanted in ((header, buttons), (page, buttons | cards)):
+        links = re.findall(r'(?:href|content)="(https://[^"]*)"', part)
+        found = {
+            link.partition("?title")[0]
+            for link in links
+            if "github" in link and "any/body" not in link
+        }
+        assert found == (wanted if slug else set())
 
 
-def test_the_placeholder_stands_nowhere(built):
-    page, _, slug = built
+def test_the_placeholder_stands_nowhere_and_the_command_is_named(built):
+    page, said, slug = built
     assert "OWNER" not in page
     assert page.count(">Open in Colab<") == (1 if slug else 0)
     # What has nothing to do with the address stays.
     assert "any/body" in page and 'property="og:title"' in page
     assert "How is a word hidden?" in page and "download-buttons" in page
-
-
-def test_the_build_says_in_a_line_which_command_sets_the_address(built):
-    _, said, slug = built
     lines = [line for line in said.splitlines() if "make repository" in line]
     assert len(lines) == (0 if slug else 1)
     assert slug or "run: make repository SLUG=owner/name" in lines[0]
-    assert "make repository SLUG=owner/name" in (ROOT / "README.md").read_text(
-        "utf-8"
-    )
 
 
 @pytest.fixture
@@ -143,15 +121,12 @@ def repository(monkeypatch):
     ("remote", "slug"),
     [
         ("https://github.com/a/b", "a/b"),
-        ("https://github.com/a-b/c.d.git", "a-b/c.d"),
         ("https://token@github.com/a/b.git/", "a/b"),
         ("git@github.com:a/b.git", "a/b"),
         ("ssh://git@github.com/a/b.git", "a/b"),
         ("https://notgithub.com/a/b", None),
-        ("https://evil.example/github.com/a/b", None),
         ("https://github.com.evil.example/a/b", None),
         ("../github.com/a/b", None),
-        ("https://github.com/a", None),
     ],
 )
 def test_only_a_remote_on_github_is_taken(tmp_path, repository, remote, slug):

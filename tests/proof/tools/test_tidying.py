@@ -46,7 +46,7 @@ def path(tmp_path, monkeypatch):
 
 @pytest.fixture
 def runs(monkeypatch):
-    """Count the notebooks that are given to a kernel, and give it none."""
+    """Return the list of notebooks that would have been run."""
     executed = []
 
     def execute(notebook):
@@ -73,7 +73,9 @@ def mend_typo(notebook):
 
 
 def test_a_typo_is_stored_without_a_kernel(path, runs):
-    assert edit(path, mend_typo) and not runs
+    said = edit(path, mend_typo)
+    assert said == "tidied; no code has changed, so its outputs stay"
+    assert not runs
     notebook = Notebook.read(path)
     assert notebook.cells[0].source == "A typo."
     assert notebook.code[0].outputs[0].data["text/plain"] == "1"
@@ -85,34 +87,39 @@ def test_a_typo_is_stored_without_a_kernel(path, runs):
         assert rule in RULES and not list(rule(notebook))
 
 
-def test_changed_code_is_run(path, runs):
-    edit(path, lambda notebook: notebook.code[0].update(source="2"))
+def change_code(notebook):
+    notebook.code[0].source = "2"
+
+
+@pytest.mark.parametrize(
+    ("change", "decides"),
+    [
+        (change_code, None),
+        (mend_typo, "constraints.txt"),
+        (mend_typo, "tools/net.py"),
+    ],
+)
+def test_other_code_packages_or_tools_run_it(path, runs, change, decides):
+    if decides:
+        (path.parent / decides).write_text("torch==2\n")
+    edit(path, change)
     assert runs == [path]
 
 
-@pytest.mark.parametrize("decides", ["constraints.txt", "tools/net.py"])
-def test_other_packages_or_tools_run_it(path, runs, decides):
-    (path.parent / decides).write_text("torch==2\n")
-    edit(path, mend_typo)
-    assert runs == [path]
-
-
-def test_what_was_never_committed_is_run(path, runs):
+def test_what_was_never_committed_with_its_outputs_is_run(path, runs):
     new = path.with_name("new.ipynb")
     new.write_bytes(path.read_bytes())
     outputs.store(new, anew=False)
-    assert runs == [new]
-
-
-def test_outputs_that_were_committed_unrun_are_run(path, runs):
     notebook = Notebook.read(path)
     notebook.code[0].execution_count = None
     outputs.write(notebook)
     commit(path.parent)
     edit(path, mend_typo)
-    assert runs == [path]
+    assert runs == [new, path]
 
 
 def test_without_a_name_all_is_run(path, runs):
-    outputs.store(path, anew=True)
+    assert (
+        outputs.store(path, anew=True) == "unchanged; it prints what is stored"
+    )
     assert runs == [path]

@@ -3,87 +3,15 @@
 Each test puts the change in the place of the version that will bring it.
 """
 
-import io
 import re
 
 import pytest
-from matplotlib.figure import Figure
-from nbformat.v4 import new_code_cell, new_notebook, writes
-from sphinx.application import Sphinx
-from sphinx.errors import ExtensionError
-from sphinx.transforms import SphinxTransform
-from sphinx.util.docutils import docutils_namespace
+from nbformat.v4 import new_code_cell, new_notebook
 
 from tools import chromium
 from tools.commands.outputs import execute
-from tools.net import figures
 from tools.notebooks import Notebook
-from tools.settings import BOOK, ROOT
-
-
-@pytest.fixture
-def build(tmp_path, monkeypatch):
-    """Return a function: extensions, a page -> what Sphinx warns of it."""
-    monkeypatch.syspath_prepend(BOOK / "_ext")
-
-    def build(extensions, name, text, builder="html", transforms=()):
-        (tmp_path / name).write_text(text)
-        settings = {"extensions": extensions, "nb_execution_mode": "off"}
-        settings["html_theme"] = "sphinx_book_theme"
-        said, out = io.StringIO(), tmp_path / "out"
-        with docutils_namespace():
-            app = Sphinx(
-                *(tmp_path, None, out, tmp_path / "trees", builder),
-                *(settings, None, said),
-            )
-            for transform in transforms:
-                app.add_transform(transform)
-            app.build()
-        return said.getvalue()
-
-    return build
-
-
-class OtherMarks(SphinxTransform):
-    """Mark the cells in another way than MyST-NB does."""
-
-    default_priority = 499
-
-    def apply(self):
-        for node in self.document.findall():
-            if getattr(node, "attributes", {}).pop("nb_element", None):
-                node["element"] = "cell_code"
-
-
-@pytest.mark.parametrize("transforms", [[], [OtherMarks]])
-def test_tabs_miss_no_tagged_cell(build, transforms):
-    cells = [
-        new_code_cell("1", metadata={"tags": [tag]})
-        for tag in ("pytorch", "tensorflow")
-    ]
-    text = writes(new_notebook(cells=cells))
-    extensions = ["framework_tabs", "myst_nb", "sphinx_design"]
-    said = build(extensions, "index.ipynb", text, "dummy", transforms)
-    assert ("no cell tagged 'pytorch' is found" in said) == bool(transforms)
-
-
-def test_a_sheet_that_the_theme_adds_is_not_left_out(build, tmp_path):
-    extensions = ["lean_styles", "sphinx_book_theme"]
-    build(extensions, "index.rst", "A\n=\n")
-    sheet = tmp_path / "out/_static/styles/new.css"
-    sheet.write_text("a { color: red }")
-    with pytest.raises(ExtensionError, match="_static/styles/new.css: add"):
-        build(extensions, "index.rst", "B\n=\n")
-
-
-def test_a_text_that_takes_room_in_the_drawing_is_refused(monkeypatch):
-    figure = Figure()
-    figure.subplots().set_xlabel("x")
-    assert figures.contents(figure)["Texts"]
-    monkeypatch.delattr(figures.Renderer, "_get_font_height_metrics")
-    with pytest.raises(RuntimeError, match="Mend Renderer in"):
-        figures.contents(figure)
-
+from tools.settings import ROOT
 
 NATIVE = "import os\nos.write(1, b'native')\nos.write(2, b'native')\nprint(1)"
 

@@ -1,39 +1,30 @@
 """Judge a mutant: what would notice it, if anything.
 
-By reading, before it runs: that what an earlier chapter defines has another
-body here. By running: each cell's outputs, as the regression check compares
-them, the shape comments, and the numbers in prose. Then by reading again, the
-style rules, and at last by the chapter's own tests. The first that does not
-hold has caught it.
+Each cell runs, and its outputs are compared with what is stored; the shape
+comments and the numbers in sentences are checked on the way. Then come the
+rules that are read off the file, and at last the chapter's own tests. The
+first that does not hold has noticed it.
 """
 
 import io
+import re
 from contextlib import redirect_stderr, redirect_stdout
-from pathlib import Path
-from types import SimpleNamespace
-from unittest.mock import patch
 
 import pytest
 from nbformat import NotebookNode
-from nbval.plugin import coalesce_streams, nocolors
 
-from tools.net import run as engine
+from tools.net.cells import RUNS
+from tools.net.compare import difference
 from tools.net.rules import RULES
-from tools.net.rules.book import bodies, first_bodies, other_bodies
 from tools.net.rules.stored import file_is_as_written
+from tools.net.run import Run
 from tools.net.shapes import ShapeError
-from tools.net.strict_nbval import compare_outputs
 from tools.notebooks import Notebook, NotebookError
-
-# What nbval leaves out of a comparison, unless told otherwise.
-SKIPPED = (
-    *("metadata", "traceback", "prompt_number", "output_type", "name"),
-    *("execution_count", "image/png", "image/jpeg"),
-)
+from tools.settings import BOOK
 
 
 class Caught(Exception):
-    """The net notices a mutant; by what, and what it says."""
+    """A check notices a mutant: which, and what it says."""
 
 
 def judge(chapter, mutant, run=None):
@@ -44,12 +35,13 @@ def judge(chapter, mutant, run=None):
     """
     mutated, place = altered(chapter.notebook, mutant)
     first = place if run else 0
-    run = run or engine.Run(mutated)
+    run = run or Run(mutated)
     run.notebook = mutated
     try:
         for place in range(first, len(mutated.cells)):
             hold_cell(run, place)
-        hold_to_rules(mutated, chapter.faults)
+        if new := faults(mutated) - chapter.faults:
+            raise Caught("rule", min(new))
         hold_to_tests(run, chapter.tests)
     except Caught as caught:
         return caught.args
@@ -66,9 +58,6 @@ def altered(notebook, mutant):
     return Notebook(notebook.path, node), place
 
 
-# By running
-
-
 def hold_cell(run, place):
     """Run one cell; raise Caught where it is not as stored."""
     cell = run.notebook.cells[place]
@@ -78,107 +67,29 @@ def hold_cell(run, place):
         shape = isinstance(error.__cause__, ShapeError)
         by = "shape comment" if shape else "error"
         raise Caught(by, str(error)) from None
-    if cell.cell_type == "code" and not same(run.outputs, cell.outputs):
+    if cell.cell_type == "code" and difference(cell.outputs, run.outputs[-1]):
         raise Caught("output", run.notebook.name(cell))
     if run.messages:
         raise Caught("number in prose", run.messages[0])
 
 
-def same(computed, stored):
-    """Tell whether the regression check accepts the outputs of a cell."""
-    cell = SimpleNamespace(
-        parent=SimpleNamespace(skip_compare=SKIPPED),
-        colors=nocolors,
-        sanitize=lambda value: value,
-        format_output_compare=lambda *values: None,
-    )
-    return compare_outputs(
-        cell, coalesce_streams(computed), coalesce_streams(stored)
-    )
-
-
-# By reading
-
-
-def copies(notebook, mutants, before):
-    """Yield (mutant, message) where the rule of the one body sees a mutant.
-
-    before: the chapters that stand before this one. Only these: whether code
-    that chapters share is wrong is asked where it comes first.
-    """
-    first = first_bodies(before)
-    shared = {
-        notebook.name(cell)
-        for name, cell, _ in bodies(notebook)
-        if name in first
-    }
-    for mutant in mutants:
-        if notebook.name(notebook.code[mutant.cell - 1]) in shared:
-            for message in other_bodies(altered(notebook, mutant)[0], first):
-                yield mutant, message
-
-
 def faults(notebook):
-    """Return what the rules of a chapter say of one, if it were stored."""
-    return {
-        message
-        for rule in RULES
-        if rule is not file_is_as_written
-        for message in rule(notebook)
-    }
-
-
-def hold_to_rules(notebook, before):
-    """Raise Caught if a chapter has a fault that is not among those before."""
-    if new := faults(notebook) - before:
-        raise Caught("rule", min(new))
-
-
-# By the chapter's own tests
-
-
-class Only:
-    """Has pytest run what is of one chapter, and remembers what fails."""
-
-    def __init__(self, name):
-        self.name, self.failed = name, []
-
-    def pytest_collection_modifyitems(self, items):
-        items[:] = [item for item in items if self.is_of_chapter(item)]
-
-    def is_of_chapter(self, item):
-        parameters = item.callspec.params if hasattr(item, "callspec") else {}
-        return parameters.get("notebook", self.name) == self.name
-
-    def pytest_runtest_logreport(self, report):
-        if report.failed:
-            self.failed.append(report.nodeid)
+    """Return what the rules say of a chapter, if it were stored."""
+    rules = [rule for rule in RULES if rule is not file_is_as_written]
+    return {message for rule in rules for message in rule(notebook)}
 
 
 def hold_to_tests(run, files):
     """Run a chapter's tests on a run of it; raise Caught if one fails."""
     run.finish()
-    path = run.notebook.path.resolve()
-    read, run_anew = Notebook.read, engine.run
-
-    def read_this(other):
-        return run.notebook if Path(other).resolve() == path else read(other)
-
-    def run_this(notebook):
-        return run if notebook is run.notebook else run_anew(notebook)
-
-    options = ["-qx", "-o", "addopts=", "-m", "not browser"]
-    for plugin in ("cacheprovider", "xdist", "nbval", "hypothesispytest"):
+    path, said = BOOK / run.notebook.path.name, io.StringIO()
+    RUNS[path] = run  # which the tests find there
+    options = ["-qx", "-o", "addopts=", "--only", path.name]
+    for plugin in ("cacheprovider", "xdist", "hypothesispytest"):
         options += ["-p", f"no:{plugin}"]
-    only = Only(path.stem)
-    with (
-        patch.object(Notebook, "read", read_this),
-        patch.object(engine, "run", run_this),
-        redirect_stdout(io.StringIO()),
-        redirect_stderr(io.StringIO()),
-    ):
-        status = pytest.main([*options, *map(str, files)], [only])
-    if only.failed:
-        raise Caught("test", only.failed[0])
+    with redirect_stdout(said), redirect_stderr(said):
+        status = pytest.main([*options, *map(str, files)])
+    if failed := re.search(r"(?m)^(?:FAILED|ERROR) (\S+)", said.getvalue()):
+        raise Caught("test", failed[1])
     if status:
-        raise RuntimeError(f"pytest ended with {status!r}")
+        raise RuntimeError(f"pytest ended with {status!r}: {said.getvalue()}")

@@ -4,29 +4,27 @@ They are read off the syntax tree of each code cell, so they are the same on
 every run. A mutant is an edit of the text: comments, and with them the
 checks of shapes, stay where they are. Nothing in here imports a framework.
 
-Left alone are imports, docstrings, and what only checks: that an assertion is
-there, its message, tolerances, and `strict` in a call of zip.
+Left alone are imports, docstrings, texts, and what only checks: that an
+assertion is there, its message, tolerances, and `strict` in a call of zip.
 """
 
 import ast
 import copy
-from dataclasses import dataclass
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from itertools import zip_longest
+from hashlib import sha256
 
 from tools.net import shapes
-from tools.net.rules.code import SEED
 
 # What is mistaken for what, in either direction.
-PAIRS = [
-    *(("sin", "cos"), ("exp", "log"), ("sum", "mean"), ("min", "max")),
-    *(("argmin", "argmax"), ("minimum", "maximum"), ("zeros", "ones")),
-    *(("zeros_like", "ones_like"), ("tril", "triu"), ("all", "any")),
-    *(("floor", "ceil"), ("sqrt", "square"), ("softmax", "log_softmax")),
-    *(("reduce_sum", "reduce_mean"), ("reduce_min", "reduce_max")),
-    *(("reduce_all", "reduce_any"), ("logical_and", "logical_or")),
-]
-FUNCTIONS = {**dict(PAIRS), **{b: a for a, b in PAIRS}}
+PAIRS = """sin/cos exp/log sum/mean min/max argmin/argmax minimum/maximum
+zeros/ones zeros_like/ones_like tril/triu all/any floor/ceil sqrt/square
+softmax/log_softmax reduce_sum/reduce_mean reduce_min/reduce_max
+reduce_all/reduce_any logical_and/logical_or"""
+FUNCTIONS = dict(pair.split("/") for pair in PAIRS.split())
+FUNCTIONS |= {after: before for before, after in FUNCTIONS.items()}
 NAMES = {
     **{"query": "key", "key": "query", "value": "key"},
     **{"d_head": "d_model", "d_model": "d_head", "num_heads": "d_head"},
@@ -34,39 +32,29 @@ NAMES = {
     **{"seq_len": "batch_size", "batch_size": "seq_len"},
 }
 OPERATORS = {
-    **{ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*"},
-    **{ast.FloorDiv: "*", ast.Mod: "*", ast.Pow: "*"},
-    **{ast.BitAnd: "|", ast.BitOr: "&"},
+    **{ast.Add: ("+", "-"), ast.Sub: ("-", "+"), ast.Mult: ("*", "/")},
+    **{ast.Div: ("/", "*"), ast.FloorDiv: ("//", "*"), ast.Mod: ("%", "*")},
+    **{ast.Pow: ("**", "*"), ast.BitAnd: ("&", "|"), ast.BitOr: ("|", "&")},
 }
 COMPARISONS = {
     **{ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt},
     **{ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot},
-    **{ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In},
-}
-SYMBOLS = {
-    **{ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"},
-    **{ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**"},
-    **{ast.BitAnd: "&", ast.BitOr: "|"},
 }
 # Calls without which their first argument, or their array, is still of use.
-REMOVABLE = {
-    *("transpose", "permute", "swapaxes", "moveaxis", "reshape", "view"),
-    *("unsqueeze", "expand_dims", "squeeze", "flatten", "expand"),
-    *("sqrt", "softmax", "masked_fill", "where", "abs", "round", "exp"),
-    *("dropout", "astype", "cast", "clip", "clamp", "cumsum", "max"),
-    *("detach", "clone", "copy", "stop_gradient", "eval", "nan_to_num"),
-    *("sorted", "set", "flip", "lower", "strip", "square", "contiguous"),
-}
+REMOVABLE = """transpose permute swapaxes moveaxis reshape view unsqueeze
+expand_dims squeeze flatten expand sqrt softmax masked_fill where abs round
+exp dropout astype cast clip clamp cumsum max detach clone copy stop_gradient
+eval nan_to_num sorted set flip lower strip square contiguous""".split()
 # Calls whose value does not depend on the order of their first arguments.
-SYMMETRIC = {
-    *("allclose", "isclose", "equal", "array_equal", "assert_allclose"),
-    *("maximum", "minimum", "add", "logical_and", "logical_or"),
-    *("transpose", "swapaxes", "isinstance"),
-}
+SYMMETRIC = """allclose isclose equal array_equal assert_allclose maximum
+minimum add logical_and logical_or transpose swapaxes isinstance""".split()
+MODULES = {"torch", "tf", "np", "math", "F", "nn", "keras", "plt"}
 AXES = {"dim", "axis", "axes", "dims", "perm"}
 OTHER_AXIS = {-1: -2, -2: -1, -3: -2, 0: 1, 1: 0, 2: 1, 3: 2}
 # Arguments that check and change nothing where the check holds.
 CHECKS = {"atol", "rtol", "strict"}
+# Statements that a cell can lose.
+DELETABLE = ast.Assign, ast.AugAssign, ast.Expr, ast.If, ast.For, ast.Return
 
 
 @dataclass(frozen=True)
@@ -81,6 +69,7 @@ class Mutant:
     start: int  # the change begins here in the bytes of the source
     end: int
     text: str  # what stands there instead
+    id: str = ""  # the same as long as what changes stays the same
 
     @cached_property
     def mutated(self):
@@ -100,10 +89,6 @@ class Mutant:
             for raw in (before, after)
         )
 
-    @property
-    def id(self):
-        return f"{self.cell} {self.start} {self.end} {self.text}"
-
     def __str__(self):
         before, after = self.lines
         place = f"book/{self.notebook}.ipynb [{self.cell}]"
@@ -111,24 +96,31 @@ class Mutant:
 
 
 def mutants(notebook):
-    """Return the mutants of a notebook's code, in the order of its cells."""
-    found = {}
+    """Return the mutants of a notebook's code, in the order of its cells.
+
+    An id is made of what changes, and of how often the same change stood
+    above; a cell that is inserted elsewhere moves none.
+    """
+    found, above = {}, Counter()
     for number, cell in enumerate(notebook.code, 1):
         for kind, scope, *edit in Mutator(cell.source).edits():
             place = notebook.path.stem, number, kind, scope
             mutant = Mutant(*place, cell.source, *edit)
-            if is_other_code(mutant):
-                found.setdefault((number, mutant.mutated), mutant)
+            if not is_other_code(mutant) or (number, mutant.mutated) in found:
+                continue
+            change = notebook.path.stem, scope, *mutant.lines
+            above[change] += 1
+            digest = sha256(repr((*change, above[change])).encode())
+            mutant = replace(mutant, id=digest.hexdigest()[:12])
+            found[number, mutant.mutated] = mutant
     return list(found.values())
 
 
 def is_other_code(mutant):
     """Tell whether a mutant is Python and not the same program."""
-    try:
-        tree = ast.parse(mutant.mutated)
-    except SyntaxError:
-        return False
-    return ast.dump(tree) != dump(mutant.source)
+    with suppress(SyntaxError):
+        return dump(mutant.mutated) != dump(mutant.source)
+    return False
 
 
 @cache
@@ -147,34 +139,27 @@ class Mutator:
             self.starts.append(self.starts[-1] + len(line))
         self.comments = shapes.comments(source)
         nodes = list(ast.walk(self.tree))
-        self.names = {node.id for node in nodes if is_name(node)}
-        self.names |= {node.arg for node in nodes if is_argument(node)}
+        self.names = {n.id for n in nodes if isinstance(n, ast.Name)}
+        self.names |= {n.arg for n in nodes if isinstance(n, ast.arg)}
 
     def edits(self):
         yield from self.visit(self.tree, "", False)
 
     def visit(self, node, scope, asserted):
         """Yield the edits of a node and of all below it."""
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            return
+        if isinstance(node, (ast.Import, ast.ImportFrom, ast.JoinedStr)):
+            return  # the places of what is in an f-string are not known
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not scope:
             scope = node.name
         asserted = asserted or isinstance(node, ast.Assert)
-        for kind, *edit in self.edits_of(node, asserted):
+        edits = getattr(self, type(node).__name__, lambda node: ())
+        for kind, *edit in edits(node):
             yield kind, scope, *edit
-        if isinstance(node, ast.JoinedStr):
-            return  # the places of what is in an f-string are not known
+        if not asserted and isinstance(getattr(node, "body", None), list):
+            for kind, *edit in self.deletions(node):
+                yield kind, scope, *edit
         for child in children(node):
             yield from self.visit(child, scope, asserted)
-
-    def edits_of(self, node, asserted):
-        name = type(node).__name__
-        yield from getattr(self, name, lambda node: ())(node)
-        if not asserted:
-            if isinstance(getattr(node, "body", None), list):
-                yield from self.statements(node)
-            if isinstance(node, ast.Constant) and type(node.value) is str:
-                yield self.put("text", node, repr(node.value + "!"))
 
     # Where a node stands, and what replaces it
 
@@ -187,47 +172,29 @@ class Mutator:
     def put(self, kind, node, new):
         """Return the edit that puts text, or another node, for a node."""
         if isinstance(new, ast.AST):
-            whole = isinstance(
-                new, (ast.Call, ast.Name, ast.Attribute, ast.Tuple)
-            )
-            new = ast.unparse(new) if whole else f"({ast.unparse(new)})"
+            whole = ast.Call, ast.Name, ast.Attribute, ast.Tuple
+            text = ast.unparse(new)
+            new = text if isinstance(new, whole) else f"({text})"
         return kind, *self.span(node), new
-
-    def between(self, kind, left, right, symbol, new):
-        """Return the edit that changes an operator between two nodes."""
-        start, end = self.span(left)[1], self.span(right)[0]
-        start += self.raw[start:end].index(symbol.encode())
-        return kind, start, start + len(symbol), new
 
     # Expressions
 
     def BinOp(self, node):
-        operator = type(node.op)
-        if operator is ast.MatMult:
+        if isinstance(node.op, ast.MatMult):
             turned = ast.BinOp(node.right, node.op, node.left)
             yield self.put("arguments", node, turned)
-        elif operator in OPERATORS:
-            sides = node.left, node.right
-            symbols = SYMBOLS[operator], OPERATORS[operator]
-            yield self.between("operator", *sides, *symbols)
+        if symbols := OPERATORS.get(type(node.op)):
+            start, end = self.span(node.left)[1], self.span(node.right)[0]
+            start += self.raw[start:end].index(symbols[0].encode())
+            yield "operator", start, start + len(symbols[0]), symbols[1]
         yield self.put("term", node, node.left)
-
-    def AugAssign(self, node):
-        operator = type(node.op)
-        if operator in OPERATORS:
-            sides = node.target, node.value
-            symbols = SYMBOLS[operator], OPERATORS[operator]
-            yield self.between("operator", *sides, *symbols)
 
     def Compare(self, node):
         for place, operator in enumerate(node.ops):
-            other = copy.deepcopy(node)
-            other.ops[place] = COMPARISONS[type(operator)]()
-            yield self.put("comparison", node, other)
-
-    def BoolOp(self, node):
-        other = ast.Or() if isinstance(node.op, ast.And) else ast.And()
-        yield self.put("comparison", node, ast.BoolOp(other, node.values))
+            if opposite := COMPARISONS.get(type(operator)):
+                other = copy.deepcopy(node)
+                other.ops[place] = opposite()
+                yield self.put("comparison", node, other)
 
     def UnaryOp(self, node):
         if ast.unparse(node) in ("-torch.inf", "-np.inf", "-math.inf"):
@@ -235,15 +202,9 @@ class Mutator:
         if not isinstance(node.operand, ast.Constant):  # see Constant
             yield self.put("polarity", node, node.operand)
 
-    def IfExp(self, node):
-        turned = ast.IfExp(node.test, node.orelse, node.body)
-        yield self.put("polarity", node, turned)
-
     def If(self, node):
         opposite = ast.UnaryOp(ast.Not(), node.test)
         yield self.put("polarity", node.test, opposite)
-
-    While = If
 
     def Constant(self, node):
         if type(node.value) is bool:
@@ -255,11 +216,6 @@ class Mutator:
         if node.value == 10000:
             yield self.put("published", node, "1000")
 
-    def JoinedStr(self, node):
-        other = copy.deepcopy(node)
-        other.values.append(ast.Constant("!"))
-        yield self.put("text", node, other)
-
     def Name(self, node):
         if isinstance(node.ctx, ast.Load) and node.id in NAMES:
             if NAMES[node.id] in self.names:
@@ -269,12 +225,6 @@ class Mutator:
         if node.attr in ("mT", "T"):
             yield self.put("removal", node, node.value)
 
-    def Slice(self, node):
-        for bound, sign in ((node.lower, "+"), (node.upper, "-")):
-            if bound and not isinstance(bound, ast.Constant):
-                text = f"{ast.unparse(bound)} {sign} 1"
-                yield self.put("range", bound, text)
-
     def Call(self, node):
         name = called(node)
         if name in FUNCTIONS:
@@ -283,24 +233,15 @@ class Mutator:
         if name in REMOVABLE and (inner := inside(node)):
             yield self.put("removal", node, inner)
         if name in ("transpose", "swapaxes", "permute") and is_method(node):
-            array = ast.unparse(node.func.value)
-            shape = f"{ast.unparse(node)}.shape"
-            text = f"{array}.reshape({shape})"
+            array, shape = ast.unparse(node.func.value), ast.unparse(node)
+            text = f"{array}.reshape({shape}.shape)"
             yield self.put("published", node, text)
         if name in ("range", "arange") and node.args:
             last = node.args[min(len(node.args), 2) - 1]
             if not isinstance(last, ast.Constant):
-                text = f"{ast.unparse(last)} - 1"
-                yield self.put("range", last, text)
-        yield from self.other_arguments(node)
-
-    def other_arguments(self, node):
-        """Yield the exchange of a call's first two, and each keyword's loss.
-
-        Nothing is exchanged where the order does not count.
-        """
+                yield self.put("range", last, f"{ast.unparse(last)} - 1")
         swapped = node.args[:2]
-        if len(swapped) == 2 and called(node) not in SYMMETRIC:
+        if len(swapped) == 2 and name not in SYMMETRIC:
             if not any(isinstance(a, ast.Starred) for a in swapped):
                 turned = [*swapped[::-1], *node.args[2:]]
                 other = ast.Call(node.func, turned, node.keywords)
@@ -313,49 +254,28 @@ class Mutator:
 
     def keyword(self, node):
         if node.arg in AXES:
-            try:
-                axes = ast.literal_eval(node.value)
-            except ValueError:
-                return
-            if isinstance(axes, (tuple, list)):
-                yield self.put("axis", node.value, repr(axes[::-1]))
-            elif axes in OTHER_AXIS:
-                yield self.put("axis", node.value, repr(OTHER_AXIS[axes]))
+            with suppress(ValueError, TypeError, KeyError):
+                axis = OTHER_AXIS[ast.literal_eval(node.value)]
+                yield self.put("axis", node.value, repr(axis))
 
     # Statements
 
-    def Return(self, node):
-        if isinstance(node.value, ast.Tuple) and len(node.value.elts) == 2:
-            turned = ast.Tuple(node.value.elts[::-1], ast.Load())
-            yield self.put("arguments", node.value, turned)
+    def deletions(self, parent):
+        """Yield the deletion of each statement of a block.
 
-    def statements(self, parent):
-        """Yield deletions and exchanges of the statements of a block.
-
-        Without the first binding of a name, or before it, nothing runs:
-        that would show nothing.
+        Without the first binding of a name nothing runs: that would show
+        nothing.
         """
-        bound = {arg.arg for arg in ast.walk(parent) if is_argument(arg)}
+        nodes = list(ast.walk(parent))
+        bound = {node.arg for node in nodes if isinstance(node, ast.arg)}
         for block in ("body", "orelse", "finalbody"):
-            nodes = getattr(parent, block, [])
-            for node, after in zip_longest(nodes, nodes[1:]):
-                again = is_deletable(node) and not stored(node) - bound
+            for node in getattr(parent, block, []):
+                again = stored(node) <= bound and isinstance(node, DELETABLE)
                 bound |= stored(node)
-                if not again or ast.unparse(node) == "return None":
-                    continue
-                text = self.line(node).decode()
-                kind = "seed" if SEED.search(text) else "statement"
-                place = self.span(node)[0], self.line_end(node)
-                yield kind, *place, "pass"
-                if after and is_deletable(after) and stored(node):
-                    if stored(node) & stored(after):
-                        gap = self.raw[place[1] : self.span(after)[0]]
-                        both = self.line(after) + gap + self.line(node)
-                        end = self.line_end(after)
-                        yield "order", place[0], end, both.decode()
-
-    def line(self, node):
-        return self.raw[self.span(node)[0] : self.line_end(node)]
+                docstring = isinstance(getattr(node, "value", 0), ast.Constant)
+                if again and not (isinstance(node, ast.Expr) and docstring):
+                    end = self.line_end(node)
+                    yield "statement", self.span(node)[0], end, "pass"
 
     def line_end(self, node):
         """Return where a statement ends, its shape comment included."""
@@ -367,31 +287,13 @@ class Mutator:
 
 def children(node):
     """Yield the nodes below a node that may be changed."""
-    docstring = ast.get_docstring(node) if is_documented(node) else None
     for field, value in ast.iter_fields(node):
         if field in ("annotation", "returns", "msg", "decorator_list"):
             continue
-        for place, child in enumerate(
-            value if isinstance(value, list) else [value]
-        ):
-            is_docstring = docstring and field == "body" and place == 0
-            if is_docstring or not isinstance(child, ast.AST):
-                continue
-            if isinstance(child, ast.keyword) and child.arg in CHECKS:
-                continue
-            yield child
-
-
-def is_documented(node):
-    return isinstance(node, (ast.FunctionDef, ast.ClassDef))
-
-
-def is_name(node):
-    return isinstance(node, ast.Name)
-
-
-def is_argument(node):
-    return isinstance(node, ast.arg)
+        for child in value if isinstance(value, list) else [value]:
+            checks = isinstance(child, ast.keyword) and child.arg in CHECKS
+            if isinstance(child, ast.AST) and not checks:
+                yield child
 
 
 def called(node):
@@ -412,21 +314,10 @@ def is_method(node):
     if not isinstance(node.func, ast.Attribute):
         return False
     root = ast.unparse(node.func.value).split(".")[0]
-    modules = {"torch", "tf", "np", "math", "F", "nn", "keras", "plt"}
-    return root not in modules or "(" in ast.unparse(node.func.value)
-
-
-def is_deletable(node):
-    """Tell whether a cell can lose a statement, or exchange it."""
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-        return False
-    return isinstance(
-        node,
-        (ast.Assign, ast.AugAssign, ast.Expr, ast.If, ast.For, ast.Return),
-    )
+    return root not in MODULES or "(" in ast.unparse(node.func.value)
 
 
 def stored(node):
     """Return the names that a statement binds."""
-    names = filter(is_name, ast.walk(node))
+    names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
     return {n.id for n in names if isinstance(n.ctx, ast.Store)}

@@ -2,47 +2,34 @@
 
 import re
 
+from tools.net.markdown import sections
 from tools.net.rules.common import folded, rule
 
 EXERCISE = re.compile(
-    r"^### Exercise (\d+): .+ \((easy|medium|hard), \d+ minutes\)$", re.M
+    r"Exercise (\d+): .+ \((easy|medium|hard), \d+ minutes\)"
 )
-SOLUTION = "# @title Solution"
-VERDICT = re.compile(r"(?i)\bexercise \d+: ")
 
 
 @rule
 def exercises_are_complete(notebook):
+    exercises = {}
+    for titles, cell, text in sections(notebook.cells):
+        for title in titles[2:] if titles[1:2] == ("Exercises",) else ():
+            exercises.setdefault(title, []).append((cell, text))
     numbers = []
-    for place, cell in enumerate(notebook.cells):
-        found = EXERCISE.search(cell.source)
-        if cell.cell_type != "markdown" or "### Exercise" not in cell.source:
-            continue
-        if not found:
+    for title, parts in exercises.items():
+        first = parts[0][0]
+        if not (heading := EXERCISE.fullmatch(title)):
             yield (
-                f"{notebook.name(cell)}: an exercise is headed as in "
-                "### Exercise 3: cross-attention (medium, 10 minutes)."
+                f"{notebook.name(first)}: an exercise is headed as in ### "
+                "Exercise 3: cross-attention (medium, 10 minutes)."
             )
             continue
-        numbers.append(int(found.group(1)))
-        block = []
-        for other in notebook.cells[place + 1 :]:
-            if re.search(r"(?m)^(### Exercise|## )", other.source):
-                break
-            block.append(other)
-        words = "\n".join(c.source for c in [cell, *block])
-        if "<details>" not in words:
-            yield f"{notebook.name(cell)}: the exercise has no hint."
-        solutions = [c for c in block if c.source.startswith(SOLUTION)]
-        if not solutions:
-            yield f"{notebook.name(cell)}: the exercise has no solution."
-        for solution in solutions:
-            if VERDICT.search(str(solution.outputs)):
-                yield (
-                    f"{notebook.name(solution)}: a verdict on the solution, "
-                    "which a reader takes for one on the own answer. Assert "
-                    "it instead."
-                )
+        numbers.append(int(heading[1]))
+        if not any("<details>" in text for _, text in parts):
+            yield f"{notebook.name(first)}: the exercise has no hint."
+        if not any(t.startswith("# @title Solution") for _, t in parts):
+            yield f"{notebook.name(first)}: the exercise has no solution."
     if numbers != list(range(1, len(numbers) + 1)):
         yield f"{notebook.path.name}: its exercises are numbered {numbers}."
 

@@ -1,101 +1,138 @@
-"""Links: one that has the name of a heading leads to it.
+"""Links and citations: they resolve, and bibliography.md bears them out."""
 
-The name may be in lower case, or words of it: [masks] leads to a heading
-about a mask.
-"""
-
+import json
 import re
 from functools import cache, lru_cache
-from itertools import combinations
 
-from tools.net.rules.common import LINK, SIDE_ROAD, outside_fences, rule
-from tools.net.rules.text import anchor, words_of
-from tools.settings import BOOK
+from tools.net.markdown import anchor, headings, links
+from tools.net.rules.common import SIDE_ROAD, rule
+from tools.settings import BOOK, colab_link, slug
 
-SMALL = {"a", "an", "is", "the"}  # with these begins what is no name
+BIBLIOGRAPHY = BOOK / "bibliography.md"
+YEAR = r"\b(?:19|20)\d\d\b"
+NAME = r"[^\W\d_a-z][\w-]+"
+# A citation in words, by the first author's name.
+CITED = re.compile(rf"({NAME})(?: et al\.?| and {NAME})?,? \(?({YEAR})")
+# First author, year and address of an entry of the bibliography.
+ENTRY = re.compile(
+    rf"(?m)^- (?:({NAME}), .*)?\((\d{{4}})\)\. \[.+?\]\((\S+)\)"
+)
+CORRECT = "Correct it, or the entry in book/bibliography.md."
 
 
 @rule
-def links_lead_where_they_say(notebook):
-    page = notebook.path.name
-    words = "\n".join(cell.source for cell in notebook.markdown)
-    named = titles(page, words)
+def links_resolve(notebook):
+    listed = {target for _, target in links(words_of(BIBLIOGRAPHY))}
+    listed.add(colab_link(notebook.path))
+    own = "\n\n".join(cell.source for cell in notebook.markdown)
     for cell in notebook.markdown:
-        for message in misnamed(cell.source, page, named):
-            yield f"{notebook.name(cell)}: {message}"
-
-
-def misnamed(words, page, named):
-    """Yield a message for each link of a text with another heading's name.
-
-    page: the file that it stands in; named: what `titles` returns.
-    """
-    for text, target in LINK.findall(outside_fences(words)):
-        file, _, heading = target.partition("#")
-        place, chapter = (file or page, heading), (file or page, "")
-        there = named.get(text) or named.get(loosely(text), {place})
-        # A chapter's name may lead to any of its sections.
-        if ":" not in target and not {place, chapter} & there:
-            titled = sorted("#".join(p).strip("#") for p in there)[:3]
-            yield (
-                f"the link [{text}] leads to {target}, but {text!r} is the "
-                f"heading of {' or '.join(titled)}. Lead it there, or let "
-                f"it say what is at {target}."
-            )
-
-
-def titles(page, words):
-    """Map each heading of the book to its places: (file, anchor).
-
-    words: what stands on the page of that name, wherever it lies. The anchor
-    of a page's title is empty.
-    """
-    return named_in(*(texts() | {page: words}).items())
-
-
-@lru_cache(maxsize=3)  # the same for all pages as they are stored
-def named_in(*pages):
-    named = {}
-    for file, text in pages:
-        for title, heading in headings_on(text):
-            named.setdefault(title, set()).add((file, heading))
-    return named
+        for text, target in links(cell.source):
+            if re.match(r"https?://", target):
+                if target not in listed:
+                    yield (
+                        f"{notebook.name(cell)}: the link [{text}] leads to "
+                        f"{target}, which book/bibliography.md does not list. "
+                        "List it there, or correct the link."
+                    )
+                continue
+            file, _, heading = target.partition("#")
+            path = notebook.path.parent / file if file else notebook.path
+            if not path.is_file():
+                yield (
+                    f"{notebook.name(cell)}: the link [{text}] leads to "
+                    f"{file}, which does not exist beside the notebook."
+                )
+                continue
+            text_there = own if path == notebook.path else words_of(path)
+            if heading and heading not in anchors(text_there):
+                yield (
+                    f"{notebook.name(cell)}: the link [{text}] leads to "
+                    f"#{heading}, which is no heading of {path.name}."
+                )
 
 
 @cache
-def texts():
-    """Return a dict: file -> Markdown of the pages of the book."""
-    paths = [*BOOK.glob("*.ipynb"), *BOOK.glob("*.md")]
-    return {path.name: words_of(path) for path in paths}
+def words_of(path):
+    """Return the Markdown of a page."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".ipynb":
+        return text
+    # Not by Notebook.read: to check the format once more takes long.
+    cells = json.loads(text)["cells"]
+    return "\n\n".join(
+        "".join(cell["source"])
+        for cell in cells
+        if cell["cell_type"] == "markdown"
+    )
 
 
 @lru_cache(maxsize=20)
-def headings_on(text):
-    """Return (title, anchor) of each heading of a page.
-
-    A side road has the name behind the colon, too; and each title stands
-    there once more as `loosely` says it, and so do its longer words, and
-    those that stand in a row.
-    """
-    found = re.findall(r"(?m)^(#+) (.+)$", outside_fences(text))
-    whole = [(t, "" if marks == "#" else anchor(t)) for marks, t in found]
-    whole += [(t.removeprefix(SIDE_ROAD), a) for t, a in whole]
-    parts = [(part, a) for t, a in whole for part in (t, *parts_of(t))]
-    return whole + [(loosely(words), a) for words, a in parts]
+def anchors(text):
+    """Return the anchors that the headings of a page give."""
+    return {anchor(title) for _, title in headings(text)}
 
 
-def parts_of(title):
-    """Return the longer words of a title, and its words in a row."""
-    words = re.findall(r"\w+", title)
-    ends = combinations(range(len(words) + 1), 2)
-    rows = (words[first:end] for first, end in ends)
-    return [
-        " ".join(row)
-        for row in rows
-        if len(row[0]) > 3 or (row[1:] and row[0].lower() not in SMALL)
-    ]
+@rule
+def links_with_the_name_of_a_heading_lead_to_it(notebook):
+    for cell in notebook.markdown:
+        for text, target in links(cell.source):
+            file, _, heading = target.partition("#")
+            there = places().get(text, ()) if ":" not in target else ()
+            # A chapter's name may lead to any of its sections.
+            right = anchor(text), anchor(SIDE_ROAD + text)
+            if there and file not in there and heading not in right:
+                yield (
+                    f"{notebook.name(cell)}: the link [{text}] leads to "
+                    f"{target}, but this is the heading of "
+                    f"{' or '.join(sorted(there))}. Lead it there, or let it "
+                    "say what is at its address."
+                )
 
 
-def loosely(text):
-    """Return a text without capitals, at its end a singular."""
-    return text.lower().removesuffix("s")
+@cache
+def places():
+    """Map each heading of the book to its places, as "masks.ipynb#setup"."""
+    found = {}
+    for path in [*BOOK.glob("*.ipynb"), *BOOK.glob("*.md")]:
+        for level, title in headings(words_of(path)):
+            place = f"{path.name}#{anchor(title)}" if level > 1 else path.name
+            found.setdefault(title, set()).add(place)
+            found.setdefault(title.removeprefix(SIDE_ROAD), set()).add(place)
+    return found
+
+
+@rule
+def colab_link_is_the_repository_s(notebook):
+    link = colab_link(notebook.path)
+    if f"[Open in Colab]({link})" not in notebook.cells[0].source:
+        yield (
+            f"{notebook.name(notebook.cells[0])}: does not link [Open in "
+            f"Colab]({link}). Run: make repository SLUG={slug()}"
+        )
+
+
+@cache
+def dated():
+    """Return what ENTRY finds in the book's bibliography."""
+    return ENTRY.findall(words_of(BIBLIOGRAPHY))
+
+
+@rule
+def years_are_those_of_the_bibliography(notebook):
+    for cell in notebook.cells:
+        for name, year in CITED.findall(cell.source):
+            years = {y for author, y, _ in dated() if author == name}
+            if years and year not in years:
+                yield (
+                    f"{notebook.name(cell)}: cites {name} {year}; listed is "
+                    f"{', '.join(sorted(years))}. {CORRECT}"
+                )
+    sources = {address: year for _, year, address in dated()}
+    for cell in notebook.markdown:
+        for text, target in links(cell.source):
+            for year in re.findall(YEAR, text):
+                if sources.get(target, year) != year:
+                    yield (
+                        f"{notebook.name(cell)}: the link [{text}] leads to "
+                        f"{target} of {sources[target]}. {CORRECT}"
+                    )

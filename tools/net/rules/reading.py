@@ -1,174 +1,106 @@
-"""How a chapter reads: a short main road that stands alone, plain words."""
+"""How a chapter reads: a short main road that needs no side road."""
 
 import ast
 import re
+from collections import defaultdict
+from itertools import pairwise
 
-from tools.net.rules.common import (
-    SIDE_ROAD,
-    folded,
-    outside_maths,
-    prose_lines,
-    rule,
-    trees,
-    walk,
-)
-from tools.net.tables import codes
+from tools.net.markdown import outside_maths, paragraphs, sections
+from tools.net.rules.common import CASES, SIDE_ROAD, folded, rule, trees, walk
 from tools.notebooks import tags
 
-MAX_MINUTES = 45
+MAX_MINUTES = 50
 WORDS_A_MINUTE, LINES_A_MINUTE = 120, 9
-CASES = "Wrong on purpose"
-EXERCISES = "Exercises"
-HEADING = re.compile(r"(?m)^(#{1,3}) (.+)$")
-# What stops a reader, and what to write.
-PHRASES = {
-    r"\b(at the end|here|below|above|on the diagonal|upright\b.*) stands?\b": (
-        "begin with the subject: what stands there"
-    ),
-    r"^(so )?who (?!is|are|was|has|does|can|will)\w+s\b": (
-        "begin with 'If you ...' or 'Whoever ...'"
-    ),
-    r"\b(first draws?|drawn (?:with|from) the first)\b": "say: initialisation",
-    r"\bgeometric rows?\b": "say: geometric progression",
-    r"\bbroken numbers?\b": "say: fractions",
-    r"\bnumbers? that (?:is|are) none\b": "say: NaN",
-    r"\bchances\b": "say: probabilities",
-    r"\bit is none\b": "name the noun",
-    r"^and an? [\w -]+:$": "write a whole sentence",
-    r"^[A-Z]\w+s?\.$": "write a whole sentence",
-    r"\bthe paper\b(?!')": "name it: *Attention is all you need*",
-}
+# What a paragraph that ends in a colon may announce.
+ANNOUNCED = re.compile(r"[-*] |\d+\. |\||\$\$|>|`{3}|!\[")
 
 
-def sections(notebook):
-    """Yield (part, cell, text) for each piece of a chapter.
+def part(titles):
+    """Return "main", "side" or "exercises" for the headings above a text.
 
-    part is "main", "side" (a side road, or a case of "Wrong on purpose") or
-    "exercises"; text is the code of a cell, or the Markdown below a heading.
+    A single case of "Wrong on purpose" is off the main road, too.
     """
-    part, depth, above = "main", 0, ""
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            yield part, cell, cell.source
-            continue
-        before, *rest = HEADING.split(cell.source)
-        yield part, cell, before
-        for hashes, title, text in zip(*[iter(rest)] * 3, strict=True):
-            level = len(hashes)
-            if level < 3:
-                above = title
-            first, _, text = text.strip().partition("\n\n")
-            opening = part
-            if part == "main" or level <= depth:
-                part, depth = kind(level, title, above), level
-                # A side road's heading, and what it says first, are in sight.
-                opening = "main" if part == "side" else part
-            yield opening, cell, f"{title}\n{first}"
-            yield part, cell, text
-
-
-def kind(level, title, above):
-    """Return the part of a chapter that a heading begins."""
-    if title.startswith(SIDE_ROAD) or (level == 3 and above == CASES):
+    aside = any(title.startswith(SIDE_ROAD) for title in titles)
+    if aside or CASES in titles[:-1]:
         return "side"
-    return "exercises" if EXERCISES in (title, above) else "main"
+    return "exercises" if "Exercises" in titles else "main"
 
 
-def main_road(notebook):
-    """Return the words, and the lines of one framework, of a first reading.
+def minutes(notebook):
+    """Return how long a first reading of the main road takes.
 
     What is folded does not count, nor do the exercises, which name their own
     time. The twin of a cell says the same and counts once.
     """
     words = lines = 0
-    for part, cell, text in sections(notebook):
-        if part != "main":
+    for titles, cell, text in sections(notebook.cells):
+        is_code = cell.cell_type == "code"
+        if part(titles) == "side" and text.startswith("#") and not is_code:
+            # The heading of a side road and its first paragraph are in sight.
+            titles = titles[:-1]
+            text = "\n\n".join(text.split("\n\n")[:2])
+        if part(titles) != "main":
             continue
-        if cell.cell_type == "code":
-            if not folded(cell) and "tensorflow" not in tags(cell):
-                lines += sum(bool(line.strip()) for line in text.split("\n"))
-        else:
+        if not is_code:
             text = re.sub(r"(?s)<details>.*?</details>", "", text)
-            words += len(outside_maths(text).split())
-    return words, lines
-
-
-def minutes(words, lines):
-    """Return how long a first reading takes, as the book estimates it."""
+            words += len(outside_maths(text).lstrip("#").split())
+        elif not folded(cell) and "tensorflow" not in tags(cell):
+            lines += sum(bool(line.strip()) for line in text.split("\n"))
     return words / WORDS_A_MINUTE + lines / LINES_A_MINUTE
 
 
 @rule
 def first_reading_is_short(notebook):
-    words, lines = main_road(notebook)
-    if (time := minutes(words, lines)) > MAX_MINUTES:
+    if (time := minutes(notebook)) > MAX_MINUTES:
         yield (
-            f"{notebook.path.name}: its main road takes {time:.0f} minutes "
-            f"({words} words / {WORDS_A_MINUTE} + {lines} lines of code / "
-            f"{LINES_A_MINUTE}), and {MAX_MINUTES} are allowed. Shorten it, "
-            f"or head what a first reading can leave out with "
-            f"'### {SIDE_ROAD}...'."
+            f"{notebook.path.name}: its main road takes {time:.1f} minutes, "
+            f"and {MAX_MINUTES} are the most. Shorten it, or head what a "
+            f"first reading can leave out with '### {SIDE_ROAD}...'."
         )
 
 
 @rule
 def main_road_needs_no_side_road(notebook):
-    part_of = {id(cell): part for part, cell, _ in sections(notebook)}
-    made = {"main": set(), "side": set(), "exercises": set()}
-    used = []
+    parts = {id(c): part(titles) for titles, c, _ in sections(notebook.cells)}
+    made, used = defaultdict(set), {}
     for cell, tree in trees(notebook):
-        part = part_of[id(cell)]
-        made[part] |= set(names_made(tree))
-        if part != "side":
-            where = notebook.name(cell)
-            used += [(where, name) for name in names_read(tree)]
-    defined = "\n".join(cell.source for cell in notebook.code)
-    defined = {*re.findall(r"(?m)^(?:def|class) (\w+)", defined)}
-    for part, cell, text in sections(notebook):
-        if part == "main" and cell.cell_type == "markdown":
-            # A link says where it is, and a summary may name what it sums up.
-            text = re.sub(r"(?m)^\|.*|\[[^\]]*\]\(.*?\)", "", text)
-            named = [name for name in codes(text) if name in defined]
-            used += [(notebook.name(cell), name) for name in named]
-    only_there = made["side"] - made["main"] - made["exercises"]
-    for where, name in dict.fromkeys(used):
-        if name in only_there:
+        where = parts[id(cell)]
+        made[where] |= names_made(tree)
+        for node in walk(tree) if where != "side" else ():
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                used.setdefault(node.id, cell)
+    for name in sorted(made["side"] - made["main"] - made["exercises"]):
+        if name in used:
             yield (
-                f"{where}: uses {name!r}, which a side road defines, and a "
-                "first reading skips. Move its definition to the main road, "
-                "or what uses it to the side road."
+                f"{notebook.name(used[name])}: uses {name!r}, which only a "
+                "side road defines. Move its definition to the main road, or "
+                "what uses it to the side road."
             )
 
 
 def names_made(tree):
-    """Yield each name that code defines, imports, assigns or takes."""
+    """Return the names that code defines, imports, assigns or takes."""
+    made = set()
     for node in walk(tree):
-        match node:
-            case ast.FunctionDef() | ast.ClassDef():
-                yield node.name
-            case ast.Name(ctx=ast.Store()):
-                yield node.id
-            case ast.ExceptHandler(name=str(name)):
-                yield name
-            case ast.arg():
-                yield node.arg
-            case ast.alias():
-                yield node.asname or node.name
-
-
-def names_read(tree):
-    """Yield each name that code reads."""
-    for node in walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            yield node.id
+        is_read = isinstance(getattr(node, "ctx", None), ast.Load)
+        if not is_read and not isinstance(node, ast.keyword):
+            kinds = "id", "name", "asname", "arg"
+            made |= {getattr(node, kind, None) for kind in kinds}
+    return made - {None}
 
 
 @rule
-def words_are_plain(notebook):
-    for cell, line in prose_lines(notebook):
-        for pattern, remedy in PHRASES.items():
-            if match := re.search(f"(?i){pattern}", line.strip()):
-                yield (
-                    f"{notebook.name(cell)}: {match.group()!r} stops a "
-                    f"reader; {remedy}: {line.strip()[:60]!r}"
-                )
+def colons_are_followed_by_what_they_announce(notebook):
+    pieces = []
+    for cell in notebook.cells:
+        is_code = cell.cell_type == "code"
+        texts = ["```"] if is_code else paragraphs(cell.source)
+        pieces += [(cell, text) for text in texts]
+    for (cell, text), (_, after) in pairwise([*pieces, (None, "nothing")]):
+        colon = re.search(r":[*_]*$", text) and not text.startswith("#")
+        if colon and not ANNOUNCED.match(after):
+            yield (
+                f"{notebook.name(cell)}: {text[-40:]!r} announces something, "
+                f"and {after[:40]!r} follows. End with a full stop, or put "
+                "below it what it announces."
+            )

@@ -5,7 +5,8 @@ import re
 import nbformat
 
 from tools.net.compare import DECIMAL
-from tools.net.rules.common import outside_code, parsed, rule
+from tools.net.markdown import outside_code
+from tools.net.rules.common import parsed, rule
 from tools.notebooks import CELL_METADATA, METADATA, remedy, tags
 
 MAX_OUTPUT_LINES = 12
@@ -53,25 +54,20 @@ def outputs_can_be_compared(notebook):
             elif output.get("name") == "stderr":
                 fault = "stores what was written to stderr"
             elif set(data) - {"text/plain", "text/html", "image/png"}:
-                fault = (
-                    f"stores {sorted(data)}; text, HTML and PNG are compared"
-                )
+                fault = f"stores {sorted(data)}, not text, HTML or PNG"
             elif hit := machine.search(text):
                 fault = f"prints {hit.group()!r}, which no other run prints"
+            elif re.match(r"\[?Text\(", text):
+                fault = "prints what matplotlib returns; end with a check"
             elif seen.count("\n") >= MAX_OUTPUT_LINES:
                 fault = f"prints over {MAX_OUTPUT_LINES} lines; show less"
             elif long := [n for n in DECIMAL.findall(text) if digits(n) > 7]:
-                fault = (
-                    f"prints {long[0]}, of which the comparison does not see "
-                    "the last digit; round to 7 digits or fewer"
-                )
+                fault = f"prints {long[0]}; round to 7 digits or fewer"
             elif re.search(r"(?<![\w.])-0\.0*(?!\d)", text):
                 fault = "prints -0.; add 0.0 after rounding"
             if fault:
-                yield (
-                    f"{notebook.name(cell)}: {fault}. "
-                    f"Then run: {remedy(notebook.path)}"
-                )
+                where, run = notebook.name(cell), remedy(notebook.path)
+                yield f"{where}: {fault}. Then run: {run}"
 
 
 @rule
@@ -84,8 +80,7 @@ def nothing_comes_from_elsewhere(notebook):
         for hit in re.findall(pattern, "\n".join(texts)):
             yield (
                 f"{notebook.name(cell)}: {hit!r} reaches for another host. "
-                "Put what is needed into the notebook; in a text, a link "
-                "[such as this](https://example.org) is fine."
+                "Put what is needed into the notebook, or write a link."
             )
 
 

@@ -15,7 +15,6 @@ import matplotlib
 import numpy as np
 from matplotlib import ft2font
 from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
-from matplotlib.text import Text
 from PIL import Image
 
 
@@ -35,16 +34,6 @@ class Renderer(RendererAgg):
 
     def _get_font_height_metrics(self, prop):
         return 0, 0, 0  # the same, in matplotlib 3.11, which has it privately
-
-    def check(self, figure):
-        """Fail if a text takes room, as a later matplotlib might have it."""
-        text = Text(0, 0, "x", figure=figure)
-        room = text.get_window_extent(self).size
-        if any(room):
-            raise RuntimeError(
-                f"matplotlib {matplotlib.__version__} gives a text {room} "
-                "pixels of room. Mend Renderer in tools/net/figures.py."
-            )
 
 
 class Canvas(FigureCanvasAgg):
@@ -100,7 +89,6 @@ def contents(figure):
     """Return what a figure shows, as texts to be written into its PNG."""
     canvas = bare_copy(figure).canvas
     renderer = canvas.get_renderer()
-    renderer.check(canvas.figure)
     canvas.draw()
     drawing = io.BytesIO()
     pixels = Image.fromarray(np.asarray(canvas.buffer_rgba()))
