@@ -17,7 +17,7 @@ PAGES := $(shell find book -name '*.md' -o -name '*.ipynb')
 PARTS := _config.yml _toc.yml \
 	$(shell find book/_* -type f ! -path '*/__pycache__/*')
 
-.PHONY: help site serve watch pdf test proof outputs copies mutants chapter bench \
+.PHONY: help site serve watch pdf test proof outputs package mutants chapter bench \
 	constraints repository clean
 .DEFAULT_GOAL := help
 
@@ -47,8 +47,8 @@ proof: .venv/installed ## prove that the checks and commands notice what they sh
 outputs: .venv/installed ## run notebooks and store what they print (NB=book/x.ipynb, or all)
 	@.venv/bin/python -m tools.commands.outputs $(NB)
 
-copies: .venv/installed ## write what several chapters carry from the first of them
-	@.venv/bin/python -m tools.commands.copies
+package: .venv/installed ## write cellbycell from what the chapters define
+	@.venv/bin/python -m tools.commands.package
 
 chapter: .venv/installed ## lay out a chapter that passes every check (NAME=layer_norm)
 	@.venv/bin/python -m tools.commands.chapter '$(NAME)'

@@ -259,6 +259,9 @@ def test_dropout_sits_where_the_text_says(book, kind):
     import tensorflow as tf
     import torch
 
+    import cellbycell.pytorch
+    import cellbycell.tensorflow
+
     rows = np.float32(np.random.default_rng(0).normal(size=(2, 5, 6)))
     x = tf.constant(rows) if kind else torch.tensor(rows)
     told = {"training": True} if kind else {}
@@ -272,7 +275,9 @@ def test_dropout_sits_where_the_text_says(book, kind):
         return part
 
     got = []
-    attend = book[f"attend{kind}"]
+    attend = vars(cellbycell.tensorflow if kind else cellbycell.pytorch)[
+        f"attend{kind}"
+    ]
     output, weights = attend(x, x, x, dropout=lambda w: got.append(w) or 0 * w)
     assert np.array_equal(numbers(got[0]), numbers(weights))
     assert not numbers(output).any()

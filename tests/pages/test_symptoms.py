@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tools.notebooks import Notebook
-from tools.settings import BOOK
+from tools.settings import BOOK, ROOT
 
 pytestmark = [
     pytest.mark.xdist_group("frameworks"),
@@ -348,6 +348,7 @@ def test_the_kit_is_that_of_the_chapter(framework):
     """One name, one body: what is pasted is what the chapter has run."""
     cells = Notebook.read(BOOK / "testing.ipynb").code
     chapter = "\n".join(cell.source for cell in cells)
+    chapter += "".join(p.read_text() for p in ROOT.glob("cellbycell/*/*.py"))
     code = blocks("# The kit ")[framework]
     imports = ast.Import, ast.ImportFrom
     body = [n for n in ast.parse(code).body if not isinstance(n, imports)]

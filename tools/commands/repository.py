@@ -1,7 +1,7 @@
 """The repository's address: it stands in _config.yml and nowhere else.
 
-`make repository SLUG=owner/name` sets it, and with it the link in each
-notebook's first cell that opens the notebook in Colab.
+`make repository SLUG=owner/name` sets it, and with it, in each notebook, the
+link that opens it in Colab and the address that the package comes from.
 """
 
 import re
@@ -12,6 +12,9 @@ from tools.settings import ADDRESS, CONFIG, slug
 
 # What GitHub allows: an owner of letters, digits and single hyphens.
 SLUG = re.compile(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)*/(?!\.\.?$)[\w.-]+", re.ASCII)
+
+# Where a chapter's first cell brings the package from.
+PACKAGE = re.compile(r"(REPOSITORY = ...?https://github\.com/)[\w./-]+")
 
 
 def rename(new):
@@ -24,7 +27,8 @@ def rename(new):
             rf"(/blob/[^/\s]+/book/{re.escape(path.name)})"
         )
         text = path.read_text("utf-8")
-        changes[path] = re.sub(own_link, rf"\g<1>{new}\g<2>", text)
+        text = re.sub(own_link, rf"\g<1>{new}\g<2>", text)
+        changes[path] = PACKAGE.sub(rf"\g<1>{new}", text)
     for path, text in changes.items():
         path.write_text(text, "utf-8", newline="\n")
 

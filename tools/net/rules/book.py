@@ -42,8 +42,8 @@ def other_bodies(notebook, first):
             yield (
                 f"{notebook.name(cell)}: {name} differs from the one in "
                 f"{first[name][1]}. One name has one body in the book: mend "
-                "it there and run `make copies`, or give this one a name of "
-                "its own."
+                "it there and import it from cellbycell, or give this one a "
+                "name of its own."
             )
 
 

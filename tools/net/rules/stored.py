@@ -10,6 +10,7 @@ from tools.net.rules.common import parsed, rule
 from tools.notebooks import CELL_METADATA, METADATA, remedy, tags
 
 MAX_OUTPUT_LINES = 12
+TAGS = {"pytorch", "tensorflow", "hide-input", "export"}
 # Another host; w3.org only lends its name to the elements of a drawing.
 HOST = r"(?:\b(?:https?|wss?):(?!//www\.w3\.org/)|(?<=[\"'(=])//\w)\S{,40}"
 EMBEDDED = rf"(?:<\w+\s[^>]*?|!\[[^\]]*\]\(){HOST}"
@@ -95,7 +96,7 @@ def metadata_is_what_belongs_there(notebook):
     names = [cell.get("id") for cell in notebook.cells]
     for cell in notebook.cells:
         extra = set(cell.metadata) - CELL_METADATA
-        unknown = tags(cell) - {"pytorch", "tensorflow", "hide-input"}
+        unknown = tags(cell) - TAGS
         if extra or unknown:
             yield (
                 f"{notebook.name(cell)}: carries {sorted(extra | unknown)}. "

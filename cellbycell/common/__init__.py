@@ -1,0 +1,39 @@
+"""What both frameworks share, in plain Python and NumPy."""
+
+from cellbycell.common.decoder import (
+    attention_pairs,
+    decoder_layer_parameters,
+    layer_pairs,
+    model_pairs,
+    norm_pairs,
+)
+from cellbycell.common.encoder import layer_parameters
+from cellbycell.common.multi_head_attention import (
+    head_width,
+    mask_per_head,
+    projections,
+)
+from cellbycell.common.position_similarity import (
+    frequencies,
+    peak_bytes,
+    similarity,
+)
+from cellbycell.common.positional_encoding import smallest_sets
+from cellbycell.common.training import learning_rate
+
+__all__ = [
+    "attention_pairs",
+    "decoder_layer_parameters",
+    "frequencies",
+    "head_width",
+    "layer_pairs",
+    "layer_parameters",
+    "learning_rate",
+    "mask_per_head",
+    "model_pairs",
+    "norm_pairs",
+    "peak_bytes",
+    "projections",
+    "similarity",
+    "smallest_sets",
+]

@@ -1,0 +1,13 @@
+"""Training a Transformer: its common part, for what comes after it.
+
+Built and explained in book/training.ipynb.
+Written by `make package`: change it in the chapter.
+"""
+
+
+def learning_rate(step, d_model, warmup):
+    """Return the learning rate of a step, counted from one.
+
+    Source: Vaswani et al. 2017, section 5.3.
+    """
+    return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)

@@ -1,0 +1,58 @@
+"""What the chapters build, in PyTorch."""
+
+from cellbycell.pytorch.attention import attend, output_and_gradients
+from cellbycell.pytorch.decoder import (
+    Decoder,
+    DecoderLayer,
+    Transformer,
+    append_ids,
+    draw_model,
+    greedy_decode,
+    to_torch_transformer,
+)
+from cellbycell.pytorch.encoder import (
+    AddAndNorm,
+    Encoder,
+    EncoderLayer,
+    FeedForward,
+    LayerNorm,
+    draw_weights,
+    normalise,
+)
+from cellbycell.pytorch.masks import make_causal_mask
+from cellbycell.pytorch.multi_head_attention import (
+    MultiHeadAttention,
+    merge_heads,
+    split_heads,
+)
+from cellbycell.pytorch.position_similarity import rotation, squares_gradient
+from cellbycell.pytorch.positional_encoding import position_table
+from cellbycell.pytorch.training import smooth_targets, smoothed_loss
+
+__all__ = [
+    "AddAndNorm",
+    "Decoder",
+    "DecoderLayer",
+    "Encoder",
+    "EncoderLayer",
+    "FeedForward",
+    "LayerNorm",
+    "MultiHeadAttention",
+    "Transformer",
+    "append_ids",
+    "attend",
+    "draw_model",
+    "draw_weights",
+    "greedy_decode",
+    "make_causal_mask",
+    "merge_heads",
+    "normalise",
+    "output_and_gradients",
+    "position_table",
+    "rotation",
+    "smooth_targets",
+    "smoothed_loss",
+    "split_heads",
+    "squares_gradient",
+    "to_torch_transformer",
+]

@@ -1,0 +1,199 @@
+"""The decoder: its pytorch part, for what comes after it.
+
+Built and explained in book/decoder.ipynb.
+Written by `make package`: change it in the chapter.
+"""
+
+import math
+import warnings
+
+import numpy as np
+import torch
+from torch import nn
+
+from cellbycell.common.decoder import model_pairs
+from cellbycell.pytorch.encoder import (
+    AddAndNorm,
+    Encoder,
+    FeedForward,
+    LayerNorm,
+    draw_weights,
+)
+from cellbycell.pytorch.masks import make_causal_mask
+from cellbycell.pytorch.multi_head_attention import MultiHeadAttention
+from cellbycell.pytorch.positional_encoding import position_table
+
+
+class DecoderLayer(nn.Module):
+    """Self-attention, cross-attention and feed-forward, one by one.
+
+    x (B, T, D), memory (B, S, D), or None: without cross-attention; result
+    (B, T, D). attention_mask, such as (T, T), is that of x, memory_mask,
+    such as (B, 1, S), that of memory; True = may attend. norm_first:
+    pre-norm, not post-norm.
+    Raises ValueError if num_heads does not divide d_model.
+    """
+
+    def __init__(
+        self, d_model, num_heads, d_ff, norm_first=False, dropout=0.0
+    ):
+        super().__init__()
+        # In this order, an encoder layer's weights come first.
+        self.attention = MultiHeadAttention(d_model, num_heads, dropout)
+        self.feed_forward = FeedForward(d_model, d_ff, dropout)
+        self.around_attention = AddAndNorm(d_model, norm_first, dropout)
+        self.around_feed_forward = AddAndNorm(d_model, norm_first, dropout)
+        self.cross_attention = MultiHeadAttention(d_model, num_heads, dropout)
+        self.around_cross_attention = AddAndNorm(d_model, norm_first, dropout)
+
+    def forward(self, x, memory=None, attention_mask=None, memory_mask=None):
+        x = self.around_attention(
+            x, sublayer=lambda x: self.attention(x, x, x, attention_mask)
+        )
+        if memory is not None:
+            x = self.around_cross_attention(
+                x,
+                sublayer=lambda x: self.cross_attention(
+                    x, memory, memory, memory_mask
+                ),
+            )
+        return self.around_feed_forward(x, sublayer=self.feed_forward)
+
+
+class Decoder(nn.Module):
+    """A stack of decoder layers, each with its own weights, and a norm.
+
+    The arguments are those of DecoderLayer; result (B, T, D).
+    Raises ValueError if num_heads does not divide d_model.
+    """
+
+    def __init__(
+        self,
+        num_layers,
+        d_model,
+        num_heads,
+        d_ff,
+        norm_first=False,
+        dropout=0.0,
+    ):
+        super().__init__()
+        self.layers = nn.ModuleList(
+            DecoderLayer(d_model, num_heads, d_ff, norm_first, dropout)
+            for _ in range(num_layers)
+        )
+        self.norm = LayerNorm(d_model)
+
+    def forward(self, x, memory=None, attention_mask=None, memory_mask=None):
+        for layer in self.layers:
+            x = layer(x, memory, attention_mask, memory_mask=memory_mask)
+        return self.norm(x)
+
+
+class Transformer(nn.Module):
+    """An encoder-decoder: return the logits of each next word.
+
+    source_ids (B, S), input_ids (B, T), zeros are pads, on the right of
+    input_ids; logits (B, T, N). norm_first: pre-norm, not post-norm. tied:
+    the last layer has no weights of its own, but those of the table.
+    Raises ValueError if num_heads does not divide d_model.
+    Source: Vaswani et al. 2017, section 3.
+    """
+
+    def __init__(
+        self,
+        vocab_size,
+        num_layers,
+        d_model,
+        num_heads,
+        d_ff,
+        norm_first=False,
+        dropout=0.0,
+        tied=False,
+    ):
+        super().__init__()
+        self.embedding = nn.Embedding(vocab_size, d_model)
+        self.embedding.weight.data /= math.sqrt(d_model)
+        self.encoder = Encoder(
+            num_layers, d_model, num_heads, d_ff, norm_first, dropout
+        )
+        self.decoder = Decoder(
+            num_layers, d_model, num_heads, d_ff, norm_first, dropout
+        )
+        self.dropout = nn.Dropout(dropout)
+        self.linear = nn.Linear(d_model, vocab_size, bias=False)
+        if tied:
+            self.linear.weight = self.embedding.weight
+
+    def embed(self, token_ids):
+        x = self.embedding(token_ids)  # (B, T, D)
+        x = x * math.sqrt(x.shape[-1])
+        x = x + position_table(*x.shape[1:], dtype=x.dtype).to(x.device)
+        return self.dropout(x)
+
+    def encode(self, source_ids):
+        memory_mask = (source_ids != 0)[:, None]  # (B, 1, S)
+        return self.encoder(self.embed(source_ids), memory_mask), memory_mask
+
+    def decode(self, input_ids, memory, memory_mask):
+        causal_mask = make_causal_mask(input_ids.shape[1])  # (T, T)
+        causal_mask = causal_mask.to(input_ids.device)
+        x = self.embed(input_ids)  # (B, T, D)
+        return self.linear(self.decoder(x, memory, causal_mask, memory_mask))
+
+    def forward(self, source_ids, input_ids):
+        return self.decode(input_ids, *self.encode(source_ids))
+
+
+def draw_model(model, seed):
+    """Draw all weights of a Transformer: the same in both frameworks."""
+    draw_weights(model, seed)
+    vocab_size, d_model = model.embedding.weight.shape
+    table = np.random.default_rng(seed).normal(size=(vocab_size, d_model))
+    model.embedding.weight.data[:] = torch.tensor(table / math.sqrt(d_model))
+
+
+def append_ids(written, next_ids):
+    """Return written (B, T) with next_ids (B,) behind it, one longer."""
+    return torch.cat([written, next_ids[:, None]], dim=1)  # (B, T + 1)
+
+
+def greedy_decode(model, source_ids, start_id, end_id, max_len):
+    """Return the ids that a model writes for source_ids (B, S).
+
+    Rows begin with start_id; max_len words at most, zeros after end_id. The
+    model is in evaluation mode while it writes.
+    """
+    was_training = model.training
+    model.eval()
+    memory, memory_mask = model.encode(source_ids)
+    written = 0 * source_ids[:, :1] + start_id  # (B, 1)
+    for _ in range(max_len):
+        has_ended = (written[:, 1:] == end_id).any(dim=1)  # (B,)
+        if has_ended.all():
+            break
+        logits = model.decode(written, memory, memory_mask)
+        next_ids = logits[:, -1].argmax(dim=-1) * ~has_ended  # (B,)
+        written = append_ids(written, next_ids.to(written.dtype))
+    model.train(was_training)
+    return written
+
+
+def to_torch_transformer(model):
+    """Return nn.Transformer with the weights of our Transformer."""
+    first, dtype = model.decoder.layers[0], model.embedding.weight.dtype
+    d_ff, d_model = first.feed_forward.widen.weight.shape
+    with warnings.catch_warnings(record=True):  # of the fast path
+        library = nn.Transformer(
+            d_model,
+            first.attention.num_heads,
+            len(model.encoder.layers),
+            len(model.decoder.layers),
+            d_ff,
+            dropout=0.0,
+            batch_first=True,
+            norm_first=first.around_attention.norm_first,
+            layer_norm_eps=first.around_attention.norm.epsilon,
+        ).to(dtype)
+    for theirs, ours in model_pairs(library, model, lambda p: p.data):
+        theirs.copy_(ours)
+    return library

@@ -1,0 +1,28 @@
+"""The similarity of positions: its pytorch part, for what comes after it.
+
+Built and explained in book/position_similarity.ipynb.
+Written by `make package`: change it in the chapter.
+"""
+
+import torch
+
+from cellbycell.common.position_similarity import frequencies
+
+
+def rotation(offset, d_model, base=10000.0):
+    """Return the matrix that moves every position by offset, (D, D).
+
+    offset: any number, negative to step back. d_model: even. The columns
+    are interleaved: sine, cosine, sine, cosine, and so on.
+    """
+    angles = offset * torch.tensor(frequencies(d_model, base))  # (C,)
+    cos, sin = angles.cos(), angles.sin()  # (C,), (C,)
+    blocks = torch.stack([cos, sin, -sin, cos], dim=-1)  # (C, 4)
+    return torch.block_diag(*blocks.reshape(-1, 2, 2))  # (D, D)
+
+
+def squares_gradient(function, x):
+    """Return the gradient at x of the sum of squares of function(x)."""
+    x = x.clone().requires_grad_()
+    function(x).square().sum().backward()
+    return x.grad

@@ -1,0 +1,61 @@
+"""What the chapters build, in TensorFlow."""
+
+from cellbycell.tensorflow.attention import attend_tf, output_and_gradients_tf
+from cellbycell.tensorflow.decoder import (
+    DecoderLayerTF,
+    DecoderTF,
+    TransformerTF,
+    append_ids_tf,
+    draw_model_tf,
+    greedy_decode_tf,
+)
+from cellbycell.tensorflow.encoder import (
+    AddAndNormTF,
+    EncoderLayerTF,
+    EncoderTF,
+    FeedForwardTF,
+    LayerNormTF,
+    draw_weights_tf,
+    normalise_tf,
+)
+from cellbycell.tensorflow.masks import make_causal_mask_tf
+from cellbycell.tensorflow.multi_head_attention import (
+    MultiHeadAttentionTF,
+    merge_heads_tf,
+    split_heads_tf,
+    to_keras_layer,
+)
+from cellbycell.tensorflow.position_similarity import (
+    rotation_tf,
+    squares_gradient_tf,
+)
+from cellbycell.tensorflow.positional_encoding import position_table_tf
+from cellbycell.tensorflow.training import smooth_targets_tf, smoothed_loss_tf
+
+__all__ = [
+    "AddAndNormTF",
+    "DecoderLayerTF",
+    "DecoderTF",
+    "EncoderLayerTF",
+    "EncoderTF",
+    "FeedForwardTF",
+    "LayerNormTF",
+    "MultiHeadAttentionTF",
+    "TransformerTF",
+    "append_ids_tf",
+    "attend_tf",
+    "draw_model_tf",
+    "draw_weights_tf",
+    "greedy_decode_tf",
+    "make_causal_mask_tf",
+    "merge_heads_tf",
+    "normalise_tf",
+    "output_and_gradients_tf",
+    "position_table_tf",
+    "rotation_tf",
+    "smooth_targets_tf",
+    "smoothed_loss_tf",
+    "split_heads_tf",
+    "squares_gradient_tf",
+    "to_keras_layer",
+]

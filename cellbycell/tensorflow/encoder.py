@@ -1,0 +1,158 @@
+"""The encoder: its tensorflow part, for what comes after it.
+
+Built and explained in book/encoder.ipynb.
+Written by `make package`: change it in the chapter.
+"""
+
+import math
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from cellbycell.tensorflow.multi_head_attention import MultiHeadAttentionTF
+
+
+def draw_weights_tf(layer, seed, spread=0.1):
+    """Draw a layer's weights anew: the same in both frameworks.
+
+    Matrices as in Glorot and Bengio 2010; the scales of norms near 1, the
+    rest near 0.
+    """
+    rng = np.random.default_rng(seed)
+    for weight in layer.trainable_variables:
+        drawn = rng.standard_normal(weight.shape)
+        drawn *= math.sqrt(2 / sum(weight.shape)) if drawn.ndim > 1 else spread
+        drawn += weight.name in ("scale", "gamma")
+        weight.assign(drawn)
+
+
+def normalise_tf(x, epsilon=1e-5):
+    """Give each row a mean of zero and a variance of one.
+
+    x (..., D); result (..., D), of x's type; whole numbers become float32.
+    A row of equal numbers becomes zeros.
+    Source: Ba et al. 2016, section 3.
+    """
+    if not x.dtype.is_floating:
+        x = tf.cast(x, tf.float32)
+    # In float16 a square ends at 65504, so half precision is widened.
+    wide = tf.cast(x, tf.float64 if x.dtype == tf.float64 else tf.float32)
+    centred = wide - tf.reduce_mean(wide, -1, keepdims=True)  # (..., D)
+    variance = tf.reduce_mean(centred**2, -1, keepdims=True)  # (..., 1)
+    return tf.cast(centred / tf.sqrt(variance + epsilon), x.dtype)  # (..., D)
+
+
+class LayerNormTF(keras.layers.Layer):
+    """Normalise each row, then scale and shift each column.
+
+    x (..., D); result (..., D).
+    Source: Ba et al. 2016, section 3.
+    """
+
+    def __init__(self, d_model, epsilon=1e-5):
+        super().__init__()
+        self.epsilon = epsilon
+        self.scale = self.add_weight((d_model,), "ones", name="scale")
+        self.shift = self.add_weight((d_model,), "zeros", name="shift")
+        self.built = True  # nothing is left for the first call
+
+    def call(self, x):
+        return normalise_tf(x, self.epsilon) * self.scale + self.shift
+
+
+class FeedForwardTF(keras.layers.Layer):
+    """Two linear layers with a ReLU between them, for each place alone.
+
+    x (..., D); result (..., D).
+    Source: Vaswani et al. 2017, section 3.3.
+    """
+
+    def __init__(self, d_model, d_ff, dropout=0.0):
+        super().__init__()
+        self.widen = keras.layers.Dense(d_ff)
+        self.narrow = keras.layers.Dense(d_model)
+        self.dropout = keras.layers.Dropout(dropout)
+        self.widen.build((None, d_model))
+        self.narrow.build((None, d_ff))
+        self.built = True  # nothing is left for the first call
+
+    def call(self, x, training=None):
+        hidden = tf.nn.relu(self.widen(x))  # (..., F)
+        return self.narrow(self.dropout(hidden, training=training))  # (..., D)
+
+
+class AddAndNormTF(keras.layers.Layer):
+    """A residual connection around a sub-layer, with norm and dropout.
+
+    x (B, T, D); result (B, T, D); sublayer keeps this shape. norm_first:
+    normalise what the sub-layer reads (pre-norm), not the sum (post-norm).
+    Sources: Vaswani et al. 2017, section 3.1; Xiong et al. 2020, section 3.
+    """
+
+    def __init__(self, d_model, norm_first=False, dropout=0.0):
+        super().__init__()
+        self.norm_first = norm_first
+        self.norm = LayerNormTF(d_model)
+        self.dropout = keras.layers.Dropout(dropout)
+        self.built = True  # nothing is left for the first call
+
+    def call(self, x, sublayer):
+        if self.norm_first:
+            return x + self.dropout(sublayer(self.norm(x)))
+        return self.norm(x + self.dropout(sublayer(x)))
+
+
+class EncoderLayerTF(keras.layers.Layer):
+    """Self-attention, then feed-forward, each with residual and norm.
+
+    x (B, T, D); result (B, T, D); attention_mask (T, S), (B, T, S) or
+    (B, H, T, S), True = may attend. norm_first: pre-norm, not post-norm.
+    Raises ValueError if num_heads does not divide d_model.
+    """
+
+    def __init__(
+        self, d_model, num_heads, d_ff, norm_first=False, dropout=0.0
+    ):
+        super().__init__()
+        self.attention = MultiHeadAttentionTF(d_model, num_heads, dropout)
+        self.feed_forward = FeedForwardTF(d_model, d_ff, dropout)
+        self.around_attention = AddAndNormTF(d_model, norm_first, dropout)
+        self.around_feed_forward = AddAndNormTF(d_model, norm_first, dropout)
+        self.built = True  # nothing is left for the first call
+
+    def call(self, x, attention_mask=None):
+        x = self.around_attention(
+            x, sublayer=lambda x: self.attention(x, x, x, attention_mask)
+        )
+        return self.around_feed_forward(x, sublayer=self.feed_forward)
+
+
+class EncoderTF(keras.layers.Layer):
+    """A stack of encoder layers, each with its own weights, and a norm.
+
+    x (B, T, D); result (B, T, D); attention_mask as in EncoderLayer.
+    Raises ValueError if num_heads does not divide d_model.
+    """
+
+    def __init__(
+        self,
+        num_layers,
+        d_model,
+        num_heads,
+        d_ff,
+        norm_first=False,
+        dropout=0.0,
+    ):
+        super().__init__()
+        self.layers = [
+            EncoderLayerTF(d_model, num_heads, d_ff, norm_first, dropout)
+            for _ in range(num_layers)
+        ]
+        self.norm = LayerNormTF(d_model)
+        self.built = True  # nothing is left for the first call
+
+    def call(self, x, attention_mask=None):
+        for layer in self.layers:
+            x = layer(x, attention_mask)
+        return self.norm(x)

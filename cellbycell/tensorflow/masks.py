@@ -1,0 +1,13 @@
+"""Masks: its tensorflow part, for what comes after it.
+
+Built and explained in book/masks.ipynb.
+Written by `make package`: change it in the chapter.
+"""
+
+import tensorflow as tf
+
+
+def make_causal_mask_tf(seq_len):
+    """Return the mask that lets a place see itself and the past, (T, T)."""
+    places = tf.range(seq_len)  # (T,)
+    return places <= places[:, None]  # (T, T)

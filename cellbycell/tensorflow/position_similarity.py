@@ -1,0 +1,31 @@
+"""The similarity of positions: its tensorflow part, for what comes after it.
+
+Built and explained in book/position_similarity.ipynb.
+Written by `make package`: change it in the chapter.
+"""
+
+import tensorflow as tf
+
+from cellbycell.common.position_similarity import frequencies
+
+
+def rotation_tf(offset, d_model, base=10000.0):
+    """Return the matrix that moves every position by offset, (D, D).
+
+    offset: any number, negative to step back. d_model: even. The columns
+    are interleaved: sine, cosine, sine, cosine, and so on.
+    """
+    angles = offset * tf.constant(frequencies(d_model, base))  # (C,)
+    cos, sin = tf.cos(angles), tf.sin(angles)  # (C,), (C,)
+    blocks = tf.stack([cos, sin, -sin, cos], axis=-1)  # (C, 4)
+    blocks = tf.unstack(tf.reshape(blocks, (-1, 2, 2)))  # (C, 2, 2)
+    operators = map(tf.linalg.LinearOperatorFullMatrix, blocks)
+    return tf.linalg.LinearOperatorBlockDiag(list(operators)).to_dense()
+
+
+def squares_gradient_tf(function, x):
+    """Return the gradient at x of the sum of squares of function(x)."""
+    x = tf.Variable(x)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.square(function(x)))
+    return tape.gradient(loss, x)

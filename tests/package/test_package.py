@@ -1,0 +1,52 @@
+"""The package is what the chapters say, and each framework stands alone."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tools.commands import package
+from tools.notebooks import Notebook
+from tools.settings import ROOT, chapters
+
+WITHOUT = {
+    "common": ("torch", "tensorflow", "keras"),
+    "exercises": ("torch", "tensorflow", "keras"),
+    "show": ("torch", "tensorflow", "keras", "matplotlib", "IPython"),
+    "pytorch": ("tensorflow", "keras"),
+    "tensorflow": ("torch",),
+}
+
+
+def test_the_package_is_what_the_chapters_say():
+    notebooks = [Notebook.read(ROOT / f"{name}.ipynb") for name in chapters()]
+    wanted = {
+        path: package.formatted(text)
+        for path, text in package.modules(notebooks).items()
+    }
+    stored = {
+        str(path.relative_to(package.PACKAGE)): path.read_text("utf-8")
+        for part in package.PARTS
+        for path in (package.PACKAGE / part).glob("*.py")
+    }
+    other = [path for path in wanted if stored.get(path) != wanted[path]]
+    other += stored.keys() - wanted.keys()
+    if other:
+        pytest.fail(
+            f"cellbycell/ is not what the chapters say, in {sorted(other)}. "
+            "If the chapters are right, run: make package",
+            pytrace=False,
+        )
+
+
+@pytest.mark.parametrize("part", WITHOUT)
+def test_a_part_imports_no_other_framework(part):
+    code = f"import sys, cellbycell.{part}; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert not {*WITHOUT[part]} & {*done.stdout.split()}

@@ -1,0 +1,195 @@
+"""Write the package `cellbycell` from the chapters: `make package`.
+
+A cell with the tag `export` defines what later chapters use. Its text goes
+into a module of its chapter: below cellbycell/pytorch or cellbycell/tensorflow
+if it names that framework, below cellbycell/common if it names neither.
+Everything else in cellbycell/ is written by hand.
+"""
+
+import ast
+import builtins
+import shutil
+import subprocess
+import symtable
+import sys
+
+from tools.notebooks import Notebook, tags
+from tools.settings import ROOT, chapters
+
+PACKAGE = ROOT / "cellbycell"
+PARTS = {
+    "common": "What both frameworks share, in plain Python and NumPy.",
+    "pytorch": "What the chapters build, in PyTorch.",
+    "tensorflow": "What the chapters build, in TensorFlow.",
+}
+DOCSTRING = '''"""{}: its {} part, for what comes after it.
+
+Built and explained in book/{}.ipynb.
+Written by `make package`: change it in the chapter.
+"""
+'''
+FRAMEWORKS = {
+    "pytorch": {"torch", "nn", "F"},
+    "tensorflow": {"tf", "keras"},
+}
+
+
+class PackageError(Exception):
+    """A cell cannot be exported; the message says why."""
+
+
+def modules(notebooks):
+    """Return the text of each module and part, by its path.
+
+    notebooks: the chapters in their order. Raises PackageError.
+    """
+    homes, found = {}, {}  # a name -> its module; a path -> its text
+    names = {part: {} for part in PARTS}  # a part -> module -> its names
+    for notebook in notebooks:
+        stem, imports = notebook.path.stem, imports_of(notebook)
+        title = notebook.cells[0].source.split("\n")[0].removeprefix("# ")
+        of_part = exported(notebook)
+        for part, cells in of_part.items():
+            module = f"cellbycell.{part}.{stem}"
+            made = [name for cell in cells for name in defined(cell.source)]
+            names[part][module] = made
+            homes |= dict.fromkeys(made, module)
+        for part, cells in of_part.items():
+            made = set(names[part][f"cellbycell.{part}.{stem}"])
+            known = imports | {
+                name: f"from {home} import {name}"
+                for name, home in homes.items()
+                if home.split(".")[1] in (part, "common")
+            }
+            lines = needed(cells, made, known, notebook)
+            docstring = DOCSTRING.format(title, part, stem)
+            texts = ("\n" + text_of(cell) + "\n" for cell in cells)
+            text = "\n".join([docstring, *lines, "", *texts])
+            found[f"{part}/{stem}.py"] = text
+    for part, of_module in names.items():
+        lines = [f'"""{PARTS[part]}"""\n']
+        for module, made in of_module.items():
+            lines.append(f"from {module} import {', '.join(made)}")
+        listed = sorted(name for made in of_module.values() for name in made)
+        found[f"{part}/__init__.py"] = "\n".join(
+            [*lines, f"\n__all__ = {listed!r}\n"]
+        )
+    return found
+
+
+def imports_of(notebook):
+    """Map each name that a chapter imports to the line that imports it."""
+    found = {}
+    for cell in notebook.code:
+        for node in ast.parse(cell.source).body:
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                for alias in node.names:
+                    name = alias.asname or alias.name.split(".")[0]
+                    line = ast.Import([alias])
+                    if isinstance(node, ast.ImportFrom):
+                        line = ast.ImportFrom(node.module, [alias], 0)
+                    found[name] = ast.unparse(line)
+    return found
+
+
+def exported(notebook):
+    """Map each part to the cells of a chapter that go into it."""
+    found = {}
+    for cell in notebook.code:
+        if "export" in tags(cell):
+            read = names_in(cell.source)
+            parts = [p for p, names in FRAMEWORKS.items() if names & read]
+            if len(parts) > 1:
+                raise PackageError(
+                    f"{notebook.name(cell)}: is to be exported and uses both "
+                    "frameworks. Divide the cell."
+                )
+            part = parts[0] if parts else (tags(cell) & {*FRAMEWORKS}) or {""}
+            part = part if parts else part.pop() or "common"
+            found.setdefault(part, []).append(cell)
+    return found
+
+
+def names_in(source):
+    """Return the names that code reads."""
+    nodes = ast.walk(ast.parse(source))
+    return {node.id for node in nodes if isinstance(node, ast.Name)}
+
+
+def defined(source):
+    """Return the names that a cell's statements define."""
+    found = []
+    for node in ast.parse(source).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.append(node.name)
+        elif isinstance(node, ast.Assign):
+            found += [target.id for target in node.targets]
+    return found
+
+
+def needed(cells, made, known, notebook):
+    """Return the import lines of a module. Raises PackageError."""
+    lines = set()
+    for cell in cells:
+        for name in free_names(cell.source) - made - {*dir(builtins)}:
+            if name not in known:
+                raise PackageError(
+                    f"{notebook.name(cell)}: is to be exported and uses "
+                    f"{name}, which no exported cell above it defines. Give "
+                    "that cell the tag export."
+                )
+            lines.add(known[name])
+    return sorted(lines)
+
+
+def free_names(source):
+    """Return the names that a cell reads and does not bind itself."""
+    table, free = symtable.symtable(source, "cell", "exec"), set()
+    tables = [table]
+    while tables:
+        table = tables.pop()
+        tables += table.get_children()
+        for symbol in table.get_symbols():
+            outside = symbol.is_global() or table.get_type() == "module"
+            if outside and symbol.is_referenced():
+                free.add(symbol.get_name())
+    return free - {*defined(source)}
+
+
+def text_of(cell):
+    """Return a cell's text without its title."""
+    lines = cell.source.split("\n")
+    return "\n".join(lines[lines[0].startswith("# @title") :]).strip()
+
+
+def formatted(text):
+    """Return code as ruff sorts and lays it out."""
+    for command in (["check", "--fix", "--select=I,F401"], ["format"]):
+        ruff = [sys.executable, "-m", "ruff", *command, "--quiet", "-"]
+        ruff += ["--stdin-filename", "cellbycell/module.py"]
+        text = subprocess.run(
+            ruff, cwd=ROOT, input=text, text=True, capture_output=True
+        ).stdout
+    return text
+
+
+def main():
+    """Write the modules; return the exit code."""
+    notebooks = [Notebook.read(ROOT / f"{name}.ipynb") for name in chapters()]
+    try:
+        found = modules(notebooks)
+    except PackageError as error:
+        print(error, file=sys.stderr)
+        return 1
+    for part in PARTS:
+        shutil.rmtree(PACKAGE / part, ignore_errors=True)
+    for path, text in found.items():
+        file = PACKAGE / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(formatted(text), "utf-8")
+    print(f"cellbycell/: {len(found)} files are what the chapters say")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
