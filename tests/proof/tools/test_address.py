@@ -109,33 +109,23 @@ def test_the_placeholder_stands_nowhere_and_the_command_is_named(built):
     assert slug or "run: make repository SLUG=owner/name" in lines[0]
 
 
-@pytest.fixture
-def repository(monkeypatch):
-    monkeypatch.syspath_prepend(BOOK / "_ext")
-    import site_address
-
-    return site_address.repository
-
-
 @pytest.mark.parametrize(
     ("remote", "slug"),
     [
         ("https://github.com/a/b", "a/b"),
         ("https://token@github.com/a/b.git/", "a/b"),
         ("git@github.com:a/b.git", "a/b"),
-        ("ssh://git@github.com/a/b.git", "a/b"),
-        ("https://notgithub.com/a/b", None),
         ("https://github.com.evil.example/a/b", None),
-        ("../github.com/a/b", None),
     ],
 )
-def test_only_a_remote_on_github_is_taken(tmp_path, repository, remote, slug):
+def test_only_a_remote_on_github_is_taken(tmp_path, monkeypatch, remote, slug):
+    monkeypatch.syspath_prepend(BOOK / "_ext")
+    from site_address import repository
+
+    placeholder = f"https://github.com/{PLACEHOLDER}"
     git(tmp_path, "init", "--quiet")
     git(tmp_path, "remote", "add", "origin", remote)
-    found = repository(f"https://github.com/{PLACEHOLDER}", tmp_path)
+    found = repository(placeholder, tmp_path)
     assert found == (f"https://github.com/{slug}" if slug else "")
-
-
-def test_without_git_there_is_no_address(tmp_path, repository, monkeypatch):
-    monkeypatch.setenv("PATH", "")
-    assert repository(f"https://github.com/{PLACEHOLDER}", tmp_path) == ""
+    monkeypatch.setenv("PATH", "")  # without git
+    assert repository(placeholder, tmp_path) == ""
