@@ -2,7 +2,6 @@
 
 import pytest
 
-from tools.chromium import wait_for_layout
 from tools.notebooks import tags
 from tools.settings import chapters, contents
 
@@ -86,14 +85,3 @@ def test_what_scrolls_is_a_stop_of_the_tab_key(look, chapter):
         assert wrong == [], f"at {width} pixels"
         counts.append(page.locator("article [tabindex='0']").count())
     assert counts[0] < counts[1] > 10
-
-
-def test_what_scrolls_is_a_stop_once_it_is_unfolded(visit):
-    page = visit(CHAPTER, width=360)
-    wait_for_layout(page)
-    cell = ":scope > .cell:not(.tag_hide-input) pre"
-    road = page.locator(f"details.side-road:has({cell})").first
-    stops = road.locator("pre[tabindex='0']")
-    assert stops.count() == 0  # not measured yet
-    road.locator("summary").first.click()
-    stops.first.wait_for()
