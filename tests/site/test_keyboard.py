@@ -56,17 +56,6 @@ def test_folded_cells_are_named_by_their_titles(look, notebook, chapter):
     assert [text.strip() for text in shown.all_text_contents()] == titles
 
 
-def test_folds_open_and_close_by_keyboard(visit):
-    page = visit(CHAPTER)
-    folds = page.locator("article details").all()
-    # What is within another is opened after it and closed before it.
-    for is_open, order in ((True, folds), (False, folds[::-1])):
-        for fold in order:
-            fold.locator("summary").first.focus()
-            page.keyboard.press("Enter")
-            assert fold.evaluate("fold => fold.open") == is_open
-
-
 # What scrolls
 
 

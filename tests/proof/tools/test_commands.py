@@ -193,13 +193,3 @@ def test_the_site_is_published_from_pins_with_hashes():
         for some in (needed, pins, held)
     ]
     assert plain[0] <= plain[1] <= plain[2], "Run: make constraints"
-
-
-def test_citation_can_be_read():
-    citation = yaml.safe_load(text("CITATION.cff"))
-    assert citation["cff-version"] == "1.2.0"
-    assert citation["title"] == yaml.safe_load(text("_config.yml"))["title"]
-    assert citation["license"] == ["MIT", "CC-BY-4.0"]
-    assert citation["message"] and citation["authors"]
-    for name in ("README.md", "LICENSE"):
-        assert "MIT" in text(name) and "CC BY 4.0" in text(name), name
