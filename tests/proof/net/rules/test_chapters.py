@@ -140,7 +140,6 @@ FAULTS = [  # what it is, how it is made, what the message says
         (f"shown raw: {text}", put(text), "cell 2", "show raw")
         for text in (
             ":::{note}\nRead.\n:::",
-            "```{note}\nRead.\n```",
             "See {ref}`there`.",
             "(there)=",
             "$$x$$ (there)",
@@ -185,7 +184,6 @@ FAULTS = [  # what it is, how it is made, what the message says
         (f"a colon and {text}", put(text), "cell 2", "'So:' announces", rest)
         for text, rest in (
             ("So:", "## Notation"),
-            ("So:\n\nIt is.", "It is."),
             ("So:<!-- x -->\n\n## It is", "## It is"),
         )
     ),
@@ -201,18 +199,8 @@ FAULTS = [  # what it is, how it is made, what the message says
     ("Colab", swap(slug(), "some/other"), "cell 1", "make repository SLUG="),
     ("a year", put("Vaswani et al. (2018)"), "cites Vaswani 2018", "is 2017"),
     ("a link's year", put(f"[In 2016]({PAPER})"), "1706.03762 of 2017"),
-    (
-        "a docstring's year",
-        swap("Twice.", "Source: Vaswani et al. 2018."),
-        *("small.ipynb [3]", "cites Vaswani 2018", "bibliography.md"),
-    ),
     # Code
     ("61 lines", source(2, X + 60 * "x\n"), "[2]", "61 lines; at most 60"),
-    (
-        "76 lines",
-        source(2, "# @title Interactive: it" + 76 * "\nx"),
-        *("[2]", "76 lines; at most 75"),
-    ),
     ("no words", remove(5), "[2]", "no words stand before"),
     (
         "a definition and a result",
