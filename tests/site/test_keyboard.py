@@ -2,7 +2,6 @@
 
 import pytest
 
-from tools.chromium import wait_for_layout
 from tools.notebooks import tags
 from tools.settings import chapters, contents
 
@@ -57,17 +56,6 @@ def test_folded_cells_are_named_by_their_titles(look, notebook, chapter):
     assert [text.strip() for text in shown.all_text_contents()] == titles
 
 
-def test_folds_open_and_close_by_keyboard(visit):
-    page = visit(CHAPTER)
-    folds = page.locator("article details").all()
-    # What is within another is opened after it and closed before it.
-    for is_open, order in ((True, folds), (False, folds[::-1])):
-        for fold in order:
-            fold.locator("summary").first.focus()
-            page.keyboard.press("Enter")
-            assert fold.evaluate("fold => fold.open") == is_open
-
-
 # What scrolls
 
 
@@ -86,14 +74,3 @@ def test_what_scrolls_is_a_stop_of_the_tab_key(look, chapter):
         assert wrong == [], f"at {width} pixels"
         counts.append(page.locator("article [tabindex='0']").count())
     assert counts[0] < counts[1] > 10
-
-
-def test_what_scrolls_is_a_stop_once_it_is_unfolded(visit):
-    page = visit(CHAPTER, width=360)
-    wait_for_layout(page)
-    cell = ":scope > .cell:not(.tag_hide-input) pre"
-    road = page.locator(f"details.side-road:has({cell})").first
-    stops = road.locator("pre[tabindex='0']")
-    assert stops.count() == 0  # not measured yet
-    road.locator("summary").first.click()
-    stops.first.wait_for()

@@ -23,11 +23,7 @@ SEARCH = """async words => {
 DEFINED = {
     "embedding": "book/embedding",
     "mask": "book/embedding",
-    "one-hot": "book/embedding",
-    "token": "book/embedding",
-    "wavelength": "book/positional_encoding",
     "self-attention": "book/attention",
-    "entropy": "book/attention",
     "cross-attention": "book/multi_head_attention",
     "teacher forcing": "book/masks",
 }
@@ -73,13 +69,6 @@ def test_search_puts_the_best_first(search):
         assert term in [words.lower() for words in bold]
     for title in ("Attention", "Masks", "Notation"):
         assert search(title.lower())[0][1] == title
-
-
-@pytest.mark.parametrize("words", ["loss is nan", "heads all alike"])
-def test_search_puts_symptoms_first_for_a_symptom(visit, words):
-    page = visit("search", f"?q={words.replace(' ', '+')}")
-    first = page.locator("#search-results li a").first
-    assert "/symptoms.html" in first.get_attribute("href")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ asked, and for other values of the same kinds.
 """
 
 import copy
-import signal
 import warnings
 from contextlib import suppress
 from functools import wraps
@@ -16,6 +15,7 @@ import numpy as np
 import pytest
 
 from tools.measure.mutants.make import mutants
+from tools.net.cells import Hangs, limited
 from tools.notebooks import Notebook, paths
 from tools.settings import BOOK
 
@@ -90,15 +90,8 @@ def is_same(one, other):
     )
 
 
-def stop(*_):
-    raise TimeoutError
-
-
 def difference(book, name, mutated):
-    """Return where a mutant that is called correct gives other numbers.
-
-    That is, the first such question and the two answers; None without one.
-    """
+    """Say where a mutant that is called correct gives other numbers."""
     check, right = book[f"check_{name}"], book[f"{name}_solution"]
     variables = dict(book)
     with suppress(AssertionError):  # the cell's own, of the verdict
@@ -113,26 +106,20 @@ def difference(book, name, mutated):
         # arguments may have several right answers.
         if any(question) and not isinstance(expected, Exception):
             if not is_same(expected, found):
-                return question, expected, found
+                return f"for {question}: {found}, not {expected}"
     return None
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_a_mutant_called_correct_gives_the_same_numbers(chapter, name):
-    signal.signal(signal.SIGALRM, stop)
     found, book = [], chapter(name)
     for mutant in mutants(Notebook.read(BOOK / f"{name}.ipynb")):
         exercise, solution, rest = mutant.scope.partition("_solution")
         if not solution or rest:
             continue
-        signal.setitimer(signal.ITIMER_REAL, SECONDS)
         # A mutant that never ends is not called correct.
-        with suppress(TimeoutError), warnings.catch_warnings():
+        with suppress(Hangs), limited(SECONDS), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of numbers that overflow
             if what := difference(book, exercise, mutant.mutated):
-                question, right, wrong = what
-                found.append(
-                    f"{mutant}\n  for {question}: {wrong}, not {right}"
-                )
-        signal.setitimer(signal.ITIMER_REAL, 0)
+                found.append(f"{mutant}\n  {what}")
     assert not found, "called correct, and is not:\n" + "\n".join(found)

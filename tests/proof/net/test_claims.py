@@ -1,6 +1,5 @@
 """Numbers, formulas, tables and calls that are wrong are rejected."""
 
-import copy
 import math
 import re
 
@@ -30,22 +29,16 @@ def cases(text, mark=" ==> "):
 NAMES = {"n": 3, "math": math}
 SENTENCES = """
 The vocabulary of GPT-2 has 50257<!-- from PAPER --> entries.
-The model has 213<!-- from PAPER --> million parameters.
-The paper has 15<!-- from PAPER --> pages.
 Roughly 10<!-- from PAPER --> % of the words are names.
-In English, roughly 100<!--= 100 * n / 3 --> per cent have a vowel.
 The first results, 28.4<!-- from PAPER --> and **41.8**<!-- from PAPER -->.
 In 2013, word vectors were learned, and used from 2014 to 2017.
 The paper appeared on 12 June 2017 and was changed in August 2023.
 Attention (Vaswani et al., 2017) needs no recurrence.
 The book runs on PyTorch 2.13 and Python 3.11.
-Keras 3 runs on several backends.
-GPT-2 and Llama 3.1 read from left to right.
 The formula stands in section 3.2 of the paper.
 A width of 0 or larger is allowed.
 A probability goes from 0 to 1, a cosine from -1 to 1.
 The table is a 2-dimensional array.
-So 3<!--= n --> of 4<!--= n + 1 --> words are read.
 There are three<!--= n --> words, or **thirty-three**<!--= 11 * n -->.
 It is 3,000<!--= 1000 * n -->, −3<!--= -n --> or 3.0e-3<!--= n / 1e3 -->.
 """
@@ -57,38 +50,28 @@ def test_ordinary_sentence_can_be_written(sentence):
     assert check_claims(sentence.replace("PAPER", address), NAMES) == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "`x[1]`, $2^3$, [section 12](#x), float32\n\n```\n16\n```",
-        "$-1$, $k = 0$, $12 a$, $4 \\cdot 16 = 64$, $d =$ 3<!--= n -->",
-        "1. one\n3. three\n\n### Exercise 3: x (easy, 10 minutes)",
-        "It is 1.1<!--= math.log(3) -->.",
-    ],
-)
-def test_what_is_no_number_in_a_sentence_passes(text):
-    assert check_claims(text, NAMES) == []
+def test_what_is_no_number_in_a_sentence_passes():
+    code = "`x[1]`, [section 12](#x), float32\n\n```\n16\n```"
+    maths = "$-1$, $k = 0$, $12 a$, $4 \\cdot 16 = 64$, $d =$ 3<!--= n -->"
+    headings = "1. one\n3. three\n\n### Exercise 3: x (easy, 10 minutes)"
+    assert check_claims(f"{code}\n\n{maths}\n\n{headings}", NAMES) == []
 
 
 WRONG_NUMBERS = """
 It has 4<!--= n -->. ==> says 4, but n is 3
 It is 3<!--= m -->. ==> raises NameError
 It is 3,001<!--= 1000 * n -->. ==> says 3,001
-It is −3<!--= n -->. ==> says −3
 It is 3.1e-3<!--= n / 1000 -->. ==> says 3.1e-3
 It is 0.3<!--= n * float('nan') -->. ==> says 0.3
 Thirty-six<!--= 11 * n --> rows. ==> says Thirty-six, but 11 * n is
 It has rows<!--= n -->. ==> ValueError: rows is no number
 It has 3 rows. ==> or the source of a fact from outside
 Here $d_k = 64$. ==> the number 64
-It has 2000 rows. ==> the number 2000
-Only 3 rows in it. ==> the number 3
 Roughly 2 % of it. ==> the number 2
 A 16-dimensional vector. ==> the number 16
 It has 3<!-- from hearsay --> rows. ==> hearsay, has no entry in
 It has 3<!-- from https://x.org --> rows. ==> https://x.org, has no entry
 It has 50257<!--= 50257 -->. ==> 50257<!-- from https://... -->
-It has three<!--= math.ceil(3) --> rows. ==> names no variable
 It has 3<!--= sum(i for i in (1, 2)) --> rows. ==> names no variable
 """
 
@@ -170,21 +153,15 @@ def computed(formula, words=""):
 # Each is true, and not with the second text in the place of the first.
 FORMULAS = r"""
 6 n d^2 + 4 n^2 d \tag{7} ==> `cost` ==> n d^2 ==> n^2 d
-6 n d^2 + 4 n^2 d \tag{7} ==> `cost` ==> + ==> -
 (a - b)^2 = a^2 + b^2 - 2 a b ==> ==> - ==> +
 \frac{1}{9^{2i/d}} = \exp(-2i \cdot \frac{\ln 9}{d}) ==> ==> 2 ==> 9
 S(k) = \sum_{i=0}^{d/2-1} \cos \omega_i k ==> ==> i=0 ==> i=1
-S(k) = \sum_i \cos \omega_i k ==> `heights` ==> \cos ==> \sin
-d - 2 S(k) = \sum_i 4 \sin^2 \frac{\omega_i k}{2} ==> ==> 4 ==> 2
 \sqrt{n^2} = n, \qquad \tfrac12 n \cdot 2 = n ==> ==> 12 ==> 13
 \alpha (n + 1) = \alpha n + \alpha ==> ==> n + ==> n -
-n - \min(n, n + k) = 0 ==> ==> n + k ==> n - k
-R(a)\, R(b) = R(a + b) ==> ==> a + b ==> a - b
 R(-k) = R(k)^{-1} = R(k)^\top ==> ==> -k ==> +k
 R(0) = I ==> ==> 0 ==> 1
 (x + a)^\top W y = x^\top W y + a^\top W y ==> ==> x + ==> x -
 \mathrm{softmax}(Q K^\top) ==> `weigh` ==> Q K ==> 2 Q K
-Q K^\top ==> This is `weigh`. ==> Q ==> -Q
 \frac{\partial p_i}{\partial s_j} = p_i (\delta_{ij} - p_j) \
  ==> `jacobian` ==> - p_j ==> + p_j
 J = \mathrm{diag}(p) - p p^\top ==> `jacobian` ==> - ==> +
@@ -315,26 +292,6 @@ def test_changed_formula_of_the_book(chapter_run, name):
 
 # Tables and calls
 
-SLIPS = r"""
-masks ==> | `attention_mask=both` ==> | `attention_mask=~both`
-masks ==> `mask=both[:, None]` ==> `mask=both[:, :, None]`
-masks ==> key_mask[:, None, :]` | ==> key_mask[:, :, None]` |
-masks ==> | `is_causal=True` ==> | `make_causal_masks`
-attention ==> `keras.layers.Dense` | ==> `keras.layers.Dens` |
-"""
-
-
-@frameworks
-@pytest.mark.parametrize(("name", "old", "new"), cases(SLIPS))
-def test_slip_in_a_table_of_the_book(chapter_run, name, old, new):
-    run = chapter_run(name)
-    node = copy.deepcopy(run.notebook.node)
-    (cell,) = (cell for cell in node.cells if old in cell.source)
-    cell.source = cell.source.replace(old, new)
-    messages = check_tables(Notebook(run.notebook.path, node), run.namespace)
-    assert messages and f"book/{name}.ipynb, cell" in messages[0]
-
-
 TABLES = """
 | you have | you write |
 |---|---|
@@ -377,8 +334,6 @@ def libraries():
 # A function, arguments that it takes, others, and what it takes instead.
 CALLS = """
 F.scaled_dot_product_attention ==> (query, key) ==> (key, query) ==> query, key
-F.scaled_dot_product_attention ==> (..., scale=1) ==> (..., mask=m) ==> attn_m
-keras.layers.MultiHeadAttention() ==> (query, value) ==> (value, query) ==> que
 keras.layers.MultiHeadAttention ==> (4, key_dim=8) ==> (4, key_dims=8) ==> key_
 MultiHeadAttention() ==> (..., attention_mask) ==> (..., attn_mask) ==> attenti
 nn.MultiheadAttention() ==> (query, key) ==> (query, value, key) ==> query, key
@@ -391,13 +346,7 @@ Embedding ==> (mask_zero=True) ==> (zero_mask=True) ==> padding_idx
 def test_call_that_its_function_refuses_is_rejected(
     libraries, function, right, wrong, takes
 ):
-    assert not check_calls(f"See `{function}{right}`.", libraries)
+    right = f"See `{function}{right}` and `nobody(knows=it)`."
+    assert not check_calls(right, libraries)
     (message,) = check_calls(f"See `{function}{wrong}`.", libraries)
     assert f"`{function}{wrong}`: " in message and takes in message
-
-
-@frameworks
-def test_call_of_what_nobody_knows_passes(libraries):
-    assert not check_calls(
-        "`nobody(knows=it)`, `torch.equal(a, b)`", libraries
-    )

@@ -32,15 +32,7 @@ ANOTHER_FONT = "STIXGeneral"  # comes with matplotlib
 
 
 def curves(
-    wave=np.sin,
-    lift=0.0,
-    style="--",
-    color="#2b4c7e",
-    legend="wave",
-    label="position $p$",
-    markers=10,
-    marker="o",
-    noise=0.0,
+    lift=0.0, style="--", legend="wave", markers=10, marker="o", noise=0.0
 ):
     """Return a figure of several curves, as in the chapters."""
     figure = Figure(figsize=(7, 2.8))
@@ -49,36 +41,30 @@ def curves(
     x = np.linspace(0, 20, 400) * jitter
     for turn in (1, 2, 3):
         axes.plot(x, np.cos(turn * x / 4) * jitter, "0.6", linewidth=0.5)
-    axes.plot(x, wave(x) * jitter + lift, style, color=color, label=legend)
+    axes.plot(
+        x, np.sin(x) * jitter + lift, style, color="#2b4c7e", label=legend
+    )
     dots = x[::40][:markers]
     axes.plot(dots, np.cos(dots), marker, color="black", label="dots")
     axes.axvline(6.3 * (1 + noise), color="grey", linewidth=0.4)
-    axes.set_xlabel(label)
+    axes.set_xlabel("position $p$")
     axes.legend()
     figure.tight_layout()
     return figure
 
 
-def heatmaps(
-    cell=0.0,
-    digit="0.30",
-    cmap="cividis",
-    words=("the", "cat", "sat"),
-    order=(0, 1),
-    ink="white",
-    noise=0.0,
-):
+def heatmaps(cell=0.0, digit="0.30", cmap="cividis", ink="white", noise=0.0):
     """Return two heat maps with numbers in their cells and one colour bar."""
     figure = Figure(figsize=(6, 2.8), layout="constrained")
     panels = figure.subplots(1, 2)
     tables = np.arange(18).reshape(2, 3, 3) % 10 / 10 * (1 + noise)
     tables[1, 2, 2] += cell
-    for axes, number in zip(panels, order, strict=True):
-        drawn_cells = axes.imshow(tables[number], cmap=cmap, vmin=0, vmax=1)
-        for (row, column), value in np.ndenumerate(tables[number].round(1)):
+    for axes, table in zip(panels, tables, strict=True):
+        drawn_cells = axes.imshow(table, cmap=cmap, vmin=0, vmax=1)
+        for (row, column), value in np.ndenumerate(table.round(1)):
             text = f"{value:.2f}" if value != 0.3 else digit
             axes.text(column, row, text, color=ink, ha="center")
-        axes.set_xticks(range(3), words, rotation=45)
+        axes.set_xticks(range(3), ("the", "cat", "sat"), rotation=45)
     figure.colorbar(drawn_cells, ax=panels).set_label("weight")
     return figure
 
@@ -115,19 +101,14 @@ def without_contents(encoded, **kept):
 
 DRAWN = [curves, heatmaps]
 SEEN = [
-    (curves, {"wave": np.cos}),
     (curves, {"lift": 0.02}),
     (curves, {"style": "-."}),
-    (curves, {"color": "#2b4c8e"}),
     (curves, {"legend": "waves"}),
-    (curves, {"label": "position $q$"}),
     (curves, {"markers": 9}),
     (curves, {"marker": "s"}),
     (heatmaps, {"cell": 0.03}),
     (heatmaps, {"digit": "0.80"}),
     (heatmaps, {"cmap": "viridis"}),
-    (heatmaps, {"words": ("the", "cat", "sits")}),
-    (heatmaps, {"order": (1, 0)}),
 ]
 
 

@@ -45,33 +45,18 @@ def changes(tmp_path, source):
     ("source", "kind", "mutated"),
     [
         ("a + b", "operator", "a - b"),
-        ("(a - b) / c", "operator", "(a - b) * c"),
-        ("a / sqrt(c)", "term", "a / sqrt(c)".replace(" / sqrt(c)", "")),
-        ("q @ k", "arguments", "(k @ q)"),
+        ("a / sqrt(c)", "term", "a"),
         ("f(a, b)", "arguments", "f(b, a)"),
         ("f(a, mask=m)", "keyword", "f(a)"),
         ("a < b", "comparison", "(a <= b)"),
         ("~mask", "polarity", "mask"),
-        ("f(True)", "polarity", "f(False)"),
-        ("if a:\n    f()", "polarity", "if (not a):\n    f()"),
-        ("f(10000)", "published", "f(1000)"),
         ("x = -torch.inf", "published", "x = -1e9"),
         ("f(2)", "constant", "f(3)"),
-        ("f(0.5)", "constant", "f(1.0)"),
         ("x.sum(dim=-1)", "axis", "x.sum(dim=-2)"),
         ("np.sin(x)", "function", "np.cos(x)"),
-        ("assert not x.any()", "function", "assert not x.all()"),
         ("x.transpose(1, 2)", "removal", "x"),
-        ("x.mT", "removal", "x"),
-        ("np.sqrt(x)", "removal", "x"),
-        (
-            "x.transpose(1, 2)",
-            "published",
-            "x.reshape(x.transpose(1, 2).shape)",
-        ),
         ("range(n)", "range", "range(n - 1)"),
         ("torch.manual_seed(0)", "statement", "pass"),
-        ("f(x)", "statement", "pass"),
         ("def f(x):\n    return x", "statement", "def f(x):\n    pass"),
         ("return_ = a, b\nquery, key", "name", "return_ = a, b\nkey, key"),
         ("é = f(2)", "constant", "é = f(3)"),  # bytes are not letters
@@ -82,18 +67,10 @@ def test_each_kind_of_change_is_made(tmp_path, source, kind, mutated):
 
 
 @pytest.mark.parametrize(
-    "source",
-    [
-        "import a",
-        'def f():\n    """Words."""',
-        "assert allclose(a, b, atol=1)",
-        "assert f(a), 'words'",
-        "a: int",
-    ],
+    "source", ["import a", 'def f():\n    """Words."""', "a: int"]
 )
 def test_what_only_checks_is_left_alone(tmp_path, source):
-    kinds = {kind for kind, _ in changes(tmp_path, source)}
-    assert kinds <= {"arguments"}
+    assert not changes(tmp_path, source)
 
 
 def test_an_id_stays_when_another_cell_is_inserted(tmp_path):

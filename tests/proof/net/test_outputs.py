@@ -11,6 +11,7 @@ import sys
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
+from PIL import Image
 
 from tools.commands import outputs
 from tools.net import compare
@@ -18,23 +19,32 @@ from tools.net.rules import RULES
 from tools.notebooks import METADATA, Notebook
 from tools.settings import ROOT
 
-PNG = (  # one white pixel
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mP8/x8AAwMCAO+i"
-    "p1sAAAAASUVORK5CYII="
+
+def pixel(colour):
+    """Return a PNG of one pixel in base64."""
+    buffer = io.BytesIO()
+    Image.new("RGB", (1, 1), colour).save(buffer, "png")
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+IMAGE = (
+    "from IPython.display import Image, display\n"
+    "import base64\n"
+    f"display(Image(base64.b64decode('{pixel('white')}')))"
 )
 
 
-def code(source, *results, **metadata):
-    return new_code_cell(source, outputs=list(results), metadata=metadata)
+def code(source, *results):
+    return new_code_cell(source, outputs=list(results))
 
 
 def value(text):
     return new_output("execute_result", {"text/plain": text})
 
 
-def figure(png=PNG):
+def figure(colour):
     words = "<IPython.core.display.Image object>"
-    data = {"image/png": png, "text/plain": words}
+    data = {"image/png": pixel(colour), "text/plain": words}
     return new_output("display_data", data)
 
 
@@ -42,13 +52,10 @@ def figure(png=PNG):
     ("stored", "computed", "agree"),
     [
         ("0.30000000000000004", "0.3", True),
-        ("tensor([0.1235, 2.0000])", "tensor([0.1235, 2.0000])", True),
         ("tensor([0.1235, 2.0000])", "tensor([0.1236, 2.0000])", False),
-        ("464.1590", "464.1591", False),
         ("8.433e-26", "8.434e-26", False),
         ("0.0", "1e-300", False),
         ("1.5 words", "1.5 Words", False),
-        ("7", "8", False),
         ("12345678901", "12345678902", False),
         ("1.0 nan", "1.0 inf", False),
         ("1.5, 2.5", "1.5", False),
@@ -58,21 +65,6 @@ def test_decimals_within_a_tolerance_and_the_rest_to_the_letter(
     stored, computed, agree
 ):
     assert compare.text_agrees(stored, computed) == agree
-
-
-IMAGE = (
-    "from IPython.display import Image, display\n"
-    f"import base64\ndisplay(Image(base64.b64decode('{PNG}')))"
-)
-
-
-def black_pixel():
-    """Return a black pixel as a base64 PNG."""
-    from PIL import Image
-
-    buffer = io.BytesIO()
-    Image.new("RGB", (1, 1)).save(buffer, "png")
-    return base64.b64encode(buffer.getvalue()).decode()
 
 
 @pytest.fixture(scope="module")
@@ -88,11 +80,9 @@ def comparison(tmp_path_factory):
         "missing": code("7"),
         "surplus": code("x = 7", value("7")),
         "order": code("print('a')\n7", value("7"), stream),
-        "picture": code(IMAGE, figure(black_pixel())),
-        "same picture": code(IMAGE, figure()),
+        "picture": code(IMAGE, figure("black")),
+        "same picture": code(IMAGE, figure("white")),
         "cleared": new_code_cell("7"),
-        "skipped": code("7", value("8"), tags=["nbval-skip"]),
-        "ignored": code("# NBVAL_IGNORE_OUTPUT\n7", value("8")),
         "raises": code("1 / 0"),  # last, as it ends the run
     }
     node = new_notebook(cells=list(cells.values()), metadata=METADATA)
@@ -116,18 +106,17 @@ def comparison(tmp_path_factory):
     return {names[int(number) - 1] for number in failed}, result.stdout, names
 
 
-def test_comparison_finds_each_changed_output(comparison):
+def test_comparison_names_each_changed_cell_and_both_roads(comparison):
     failed, text, names = comparison
     assert failed == set(names) - {"same", "same picture"}, text
-
-
-def test_comparison_names_cell_and_remedy(comparison):
-    failed, text, names = comparison
     for name in failed:
         assert f"faulty.ipynb [{names.index(name) + 1}]: " in text
-    assert "make outputs NB=" in text
+    differs = "the code does not give what is stored.\n--- stored\n"
+    assert differs in text and "\n-8\n+7\n" in text
     assert "not executed, or its outputs were cleared" in text
     assert "The figure differs by" in text
+    assert "store it with: make outputs NB=" in text
+    assert "If it is wrong, mend the code." in text
 
 
 def test_outputs_are_stored_once_and_for_all(notebook, capsys):

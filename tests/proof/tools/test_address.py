@@ -102,19 +102,10 @@ def test_the_placeholder_stands_nowhere_and_the_command_is_named(built):
     assert "OWNER" not in page
     assert page.count(">Open in Colab<") == (1 if slug else 0)
     # What has nothing to do with the address stays.
-    assert "any/body" in page and 'property="og:title"' in page
-    assert "How is a word hidden?" in page and "download-buttons" in page
-    lines = [line for line in said.splitlines() if "make repository" in line]
-    assert len(lines) == (0 if slug else 1)
-    assert slug or "run: make repository SLUG=owner/name" in lines[0]
-
-
-@pytest.fixture
-def repository(monkeypatch):
-    monkeypatch.syspath_prepend(BOOK / "_ext")
-    import site_address
-
-    return site_address.repository
+    for part in ("any/body", 'property="og:title"', "How is a word hidden?"):
+        assert part in page
+    told = "run: make repository SLUG=owner/name"
+    assert said.count(told) == (0 if slug else 1)
 
 
 @pytest.mark.parametrize(
@@ -123,19 +114,17 @@ def repository(monkeypatch):
         ("https://github.com/a/b", "a/b"),
         ("https://token@github.com/a/b.git/", "a/b"),
         ("git@github.com:a/b.git", "a/b"),
-        ("ssh://git@github.com/a/b.git", "a/b"),
-        ("https://notgithub.com/a/b", None),
         ("https://github.com.evil.example/a/b", None),
-        ("../github.com/a/b", None),
     ],
 )
-def test_only_a_remote_on_github_is_taken(tmp_path, repository, remote, slug):
+def test_only_a_remote_on_github_is_taken(tmp_path, monkeypatch, remote, slug):
+    monkeypatch.syspath_prepend(BOOK / "_ext")
+    from site_address import repository
+
+    placeholder = f"https://github.com/{PLACEHOLDER}"
     git(tmp_path, "init", "--quiet")
     git(tmp_path, "remote", "add", "origin", remote)
-    found = repository(f"https://github.com/{PLACEHOLDER}", tmp_path)
+    found = repository(placeholder, tmp_path)
     assert found == (f"https://github.com/{slug}" if slug else "")
-
-
-def test_without_git_there_is_no_address(tmp_path, repository, monkeypatch):
-    monkeypatch.setenv("PATH", "")
-    assert repository(f"https://github.com/{PLACEHOLDER}", tmp_path) == ""
+    monkeypatch.setenv("PATH", "")  # without git
+    assert repository(placeholder, tmp_path) == ""

@@ -7,7 +7,6 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook, writes
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
-from sphinx.transforms import SphinxTransform
 from sphinx.util.docutils import docutils_namespace
 
 from tools.settings import BOOK
@@ -20,7 +19,7 @@ def build(tmp_path, monkeypatch):
     """Return a function: extensions, a page -> what Sphinx warns of it."""
     monkeypatch.syspath_prepend(BOOK / "_ext")
 
-    def build(extensions, name, text, builder="html", transforms=(), **more):
+    def build(extensions, name, text, builder="html", **more):
         (tmp_path / name).write_text(text)
         settings = {"extensions": extensions, "nb_execution_mode": "off"}
         settings |= {"html_theme": "sphinx_book_theme", **more}
@@ -28,8 +27,6 @@ def build(tmp_path, monkeypatch):
         places = tmp_path, None, out, tmp_path / "trees"
         with docutils_namespace():
             app = Sphinx(*places, builder, settings, None, said)
-            for transform in transforms:
-                app.add_transform(transform)
             app.build()
         return said.getvalue()
 
@@ -49,10 +46,8 @@ def tagged(tags):
 @pytest.mark.parametrize(
     ("tags", "alone"),
     [
-        ("pytorch tensorflow pytorch tensorflow", []),
         ("pytorch pytorch tensorflow tensorflow plain", []),
         ("pytorch plain tensorflow", ["x = 1", "x = 3"]),
-        ("plain tensorflow", ["x = 2"]),
         ("tensorflow pytorch", ["x = 1", "x = 2"]),
         ("pytorch pytorch tensorflow", ["x = 1", "x = 3"]),
     ],
@@ -61,23 +56,6 @@ def test_a_cell_without_its_partner_is_named(build, tags, alone):
     said = build(TABS, "index.ipynb", tagged(tags), "dummy")
     warning = r"index.ipynb: WARNING: cell \d \((x = \d)\): a cell tagged"
     assert re.findall(warning, said) == alone
-
-
-class OtherMarks(SphinxTransform):
-    """Mark the cells in another way, as a later MyST-NB may do."""
-
-    default_priority = 499
-
-    def apply(self):
-        for node in self.document.findall():
-            if getattr(node, "attributes", {}).pop("nb_element", None):
-                node["element"] = "cell_code"
-
-
-def test_tabs_miss_no_tagged_cell(build):
-    text = tagged("pytorch tensorflow")
-    said = build(TABS, "index.ipynb", text, "dummy", [OtherMarks])
-    assert "no cell tagged 'pytorch' is found" in said
 
 
 def test_tex_that_cannot_be_set_is_named(build, tmp_path):

@@ -84,14 +84,10 @@ def test_it_is_on_the_map_below_the_others(copy):
     [
         ("", "needs a name"),
         ("attention", "book/attention.ipynb exists already"),
-        ("index", "book/index.md exists already"),
-        ("claims", "tests/chapters/test_claims.py exists already"),
-        ("Attention", "lower-case letters"),
         ("layer norm", "lower-case letters"),
         ("chapter_7", "no number"),
         ("../secret", "no path"),
         ("lambda", "lower-case letters"),
-        ("größe", "lower-case letters"),
         ("a" * 25, "find a shorter name"),
     ],
 )
@@ -111,9 +107,3 @@ def test_a_chapter_that_does_not_run_is_not_written(
         new_chapter.main([NAME])
     assert "ZeroDivisionError" in capsys.readouterr().err
     assert not (BOOK / f"{NAME}.ipynb").exists()
-
-
-def test_a_page_of_another_form_is_named():
-    page = BOOK / "x.md"
-    with pytest.raises(new_chapter.NewChapterError, match="x.md has changed"):
-        new_chapter.insert("a a", "a", "b", page)

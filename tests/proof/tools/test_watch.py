@@ -108,8 +108,7 @@ def test_ctrl_c_ends_it_also_while_a_page_waits(watcher):
 
 
 def test_a_port_that_is_taken_is_named(copy, watcher):
-    _, address = watcher
-    port = address.rpartition(":")[2]
+    port = watcher[1].rpartition(":")[2]
     result = subprocess.run(
         [*WATCH, port], cwd=copy, capture_output=True, text=True
     )

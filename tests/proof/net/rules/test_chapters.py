@@ -3,13 +3,11 @@
 The message names the place and says what to do. Ordinary sentences pass.
 """
 
-import json
-
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from tools.commands import outputs
-from tools.net.rules import RULES, code, masks, stored
+from tools.net.rules import RULES, stored
 from tools.net.run import run
 from tools.settings import slug
 
@@ -121,12 +119,8 @@ FAULTS = [  # what it is, how it is made, what the message says
     *(
         (f"from elsewhere: {text}", shows("text/html", text), "another host")
         for text in (
-            "<script src='https://example.org/a.js'></script>",
             "<script defer src=//example.org/a.js></script>",
-            '<link rel="stylesheet" href="http://example.org/a.css">',
-            "<style>@import '//example.org/a.css';</style>",
             "<p style='background: url(//example.org/a.png)'></p>",
-            "<script>import('https://example.org/a.js')</script>",
             '<script>fetch("https://example.org/a")</script>',
             "<script>new WebSocket('wss://example.org')</script>",
         )
@@ -146,7 +140,6 @@ FAULTS = [  # what it is, how it is made, what the message says
         (f"shown raw: {text}", put(text), "cell 2", "show raw")
         for text in (
             ":::{note}\nRead.\n:::",
-            "```{note}\nRead.\n```",
             "See {ref}`there`.",
             "(there)=",
             "$$x$$ (there)",
@@ -191,7 +184,6 @@ FAULTS = [  # what it is, how it is made, what the message says
         (f"a colon and {text}", put(text), "cell 2", "'So:' announces", rest)
         for text, rest in (
             ("So:", "## Notation"),
-            ("So:\n\nIt is.", "It is."),
             ("So:<!-- x -->\n\n## It is", "## It is"),
         )
     ),
@@ -207,18 +199,8 @@ FAULTS = [  # what it is, how it is made, what the message says
     ("Colab", swap(slug(), "some/other"), "cell 1", "make repository SLUG="),
     ("a year", put("Vaswani et al. (2018)"), "cites Vaswani 2018", "is 2017"),
     ("a link's year", put(f"[In 2016]({PAPER})"), "1706.03762 of 2017"),
-    (
-        "a docstring's year",
-        swap("Twice.", "Source: Vaswani et al. 2018."),
-        *("small.ipynb [3]", "cites Vaswani 2018", "bibliography.md"),
-    ),
     # Code
     ("61 lines", source(2, X + 60 * "x\n"), "[2]", "61 lines; at most 60"),
-    (
-        "76 lines",
-        source(2, "# @title Interactive: it" + 76 * "\nx"),
-        *("[2]", "76 lines; at most 75"),
-    ),
     ("no words", remove(5), "[2]", "no words stand before"),
     (
         "a definition and a result",
@@ -266,19 +248,12 @@ FAULTS = [  # what it is, how it is made, what the message says
     *(
         (edit, source(2, f"{X}{edit}"), "[2]", f"{edit} edits a mask in place")
         for edit in (
-            "key_mask[0] = False",
             "key_mask[0, 1:] &= x",
             "attention_mask |= key_mask",
-            "causal_mask.logical_and_(key_mask)",
             "causal_mask[0].fill_(False)",
             "layer.mask[0] = False",
             "mask_tf.assign(x)",
         )
-    ),
-    (
-        "a function that edits its mask",
-        swap("return 2 * x", "mask &= x\n    return mask"),
-        *("[3]", "mask &= x edits a mask in place"),
     ),
     # Twins
     ("no twin below", remove(9), "[3]", "has to stand right below"),
@@ -324,20 +299,15 @@ def test_fault_is_rejected(notebook, change, expected):
     assert any(all(e in m for e in expected) for m in found), found
 
 
-def test_every_rule_has_a_fault_that_it_finds(small_notebook):
+def test_every_rule_has_a_fault_that_it_finds(small_notebook, tmp_path):
     silent = set(RULES)
     for _, change, *_ in FAULTS:
         notebook = small_notebook("small.ipynb")
         change(notebook)
         silent -= {rule for rule in silent if list(rule(notebook))}
-    # The next test shows this one, which needs a file.
     assert silent == {stored.file_is_as_written}
-
-
-def test_file_laid_out_by_another_program_is_rejected(notebook):
-    notebook.path.write_text(json.dumps(notebook.node))
+    notebook.path.write_text("{}")  # laid out by another program
     (message,) = stored.file_is_as_written(notebook)
-    assert "laid the file out differently" in message
     assert "make outputs NB=" in message
 
 
@@ -346,62 +316,39 @@ def test_the_small_notebook_passes(notebook):
     assert run(notebook).messages == []
 
 
-def test_script_and_links_of_a_notebook_s_own_pass(notebook):
-    drawing = "createElementNS('http://www.w3.org/2000/svg', 'g')"
-    script = f"<script>{drawing}; // then 4 // 2\nx = 1</script>"
-    shows("text/html", script)(notebook)
-    put("[cosine](https://dlmf.nist.gov/6), <https://a.org>.")(notebook)
-    outputs.write(notebook)
-    assert [message for rule in RULES for message in rule(notebook)] == []
-
-
-@pytest.mark.parametrize(
-    "check",
-    ["x.all()", "not any(x)", "x.any(-1).all()", "all(map(any, x))"],
-)
-def test_assertion_of_all_or_none_passes(notebook, check):
-    source(2, f"assert {check}")(notebook)
-    assert not list(code.assertions_say_all_or_none(notebook))
-
-
 @pytest.mark.parametrize(
     "text",
     [
-        "You simply add the vectors, and just once.",
-        "There are three ways to do it, and four checks.",
+        "[cosine](https://dlmf.nist.gov/6), <https://a.org>.",
         "Three rules:\n\n- One.\n- The\n  other.",
-        "It has two steps. The second one is obviously short.",
-        "### The Gradient Of Both Ways",
-        "### One more way to see it",
-        "See [how masks are joined](#setup) and [the numbers](#notation).",
-        f"[Asked by readers in May]({PAPER}), of something else.",
-        "Most libraries drop a tenth unless told otherwise.",
-        "The blue line is light, and the orange one dark.",
-        "**Numbers** are **numbers**.",
-        "The paper of Wolf and Press says so; at the end stands a sum.",
-        "The geometric row of broken numbers has chances.",
-        "Rows are queries, and the first draws its weights.",
         "| mistake | shape |\n|---|---|\n| a | caught |\n| b | caught |",
         "It drops `0.1` of them, or $10^{-9}$.",
-        "GPT and Llama have heads, layers and words.",
         "Here it is: the sum of the rows.",
         "The sum is:\n\n$$x$$\n\nThe list is:\n\n1. a\n\nThe text is:\n\n> x",
     ],
 )
 def test_an_ordinary_sentence_passes(notebook, text):
     put(text)(notebook)
+    drawing = "createElementNS('http://www.w3.org/2000/svg', 'g')"
+    shows("text/html", f"<script>{drawing}; // 4 // 2</script>")(notebook)
     outputs.write(notebook)
     assert [message for rule in RULES for message in rule(notebook)] == []
 
 
 @pytest.mark.parametrize(
-    "text", ["scores[mask] = 0", "masks[0] = x", "mask.float().mul_(-1)"]
+    ("number", "text"),
+    [
+        (2, f"{X}assert x.all()"),
+        (2, f"{X}assert not any(x)"),
+        (2, f"{X}assert x.any(-1).all()"),
+        (2, f"{X}scores[mask] = 0"),
+        (2, f"{X}masks[0] = x"),
+        (2, f"{X}mask.float().mul_(-1)"),
+        # Under "Wrong on purpose", to show the mistake.
+        (6, "mask = x\nmask[0] = False"),
+    ],
 )
-def test_what_edits_no_mask_passes(notebook, text):
-    source(2, f"{X}{text}")(notebook)
-    assert not list(masks.masks_are_not_edited_in_place(notebook))
-
-
-def test_mask_that_is_edited_to_show_the_mistake_passes(notebook):
-    source(6, "mask = x\nmask[0] = False")(notebook)
-    assert not list(masks.masks_are_not_edited_in_place(notebook))
+def test_code_that_only_looks_like_a_fault_passes(notebook, number, text):
+    source(number, text)(notebook)
+    outputs.write(notebook)
+    assert [message for rule in RULES for message in rule(notebook)] == []
