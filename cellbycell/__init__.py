@@ -1,0 +1,1 @@
+"""The code of the book "Transformers, Cell by Cell" as a package."""
