@@ -204,6 +204,14 @@ class TorchModel:
                 elif name == only:
                     p.add_(size * signs)
 
+    def scale_up(self) -> None:
+        """Scale small matrices up to the spread of Glorot and Bengio."""
+        with torch.no_grad():
+            for p in self.model.parameters():
+                if p.ndim > 1 and p.is_floating_point() and p.std() > 0:
+                    wanted = (2 / sum(p.shape[-2:])) ** 0.5
+                    p.mul_(max(1.0, wanted / p.std().item()))
+
     def gradients(
         self,
         ids: tuple[np.ndarray, ...],
