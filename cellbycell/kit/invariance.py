@@ -102,8 +102,10 @@ def steps(asked: Asked) -> str:
     needs_causal(asked)
     asked.refuse_random()
     length = asked.rows.shape[1]
-    lengths = np.unique(np.linspace(1, length - 1, MAX_PREFIXES).astype(int))
-    for n in lengths[lengths > 0]:
+    if length < 3:
+        raise NotAsked("give sequences of three tokens or more.")
+    lengths = np.unique(np.linspace(2, length - 1, MAX_PREFIXES).astype(int))
+    for n in lengths:
         part = asked.outputs(*asked.ids[:-1], asked.rows[:, :n])
         whole, real = asked.base[:, :n], asked.real[:, :n]
         if moved := asked.say_change(whole, part, real):

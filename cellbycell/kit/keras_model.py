@@ -1,0 +1,366 @@
+"""A Keras model as the kit asks it: NumPy in, NumPy out."""
+
+from __future__ import annotations
+
+import inspect
+import random
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import keras
+import ml_dtypes
+import numpy as np
+import tensorflow as tf
+
+from .outputs import find_logits, masks_for
+from .state import generators_kept, seed_all
+
+
+class KerasModel:
+    """A Keras layer or model on TensorFlow, and what was noticed about it.
+
+    Keras has no copy of a model that was subclassed. So `copy` gives the
+    model itself, with the weights, the seeds and the attributes that it had
+    at the beginning.
+    """
+
+    def __init__(
+        self,
+        model: keras.layers.Layer,
+        ids: tuple[np.ndarray, ...],
+        pad_id: int | None = 0,
+        call: Callable | None = None,
+    ) -> None:
+        if keras.backend.backend() != "tensorflow":
+            raise TypeError("The kit asks Keras on TensorFlow.")
+        self.notes: list[str] = []
+        self.model, self.ids = model, ids
+        self.pad_id, self.call = pad_id, call
+        self.inputs = getattr(model, "_inputs_struct", None)
+        self.names = set(inspect.signature(model.call).parameters)
+        if isinstance(self.inputs, dict):
+            self.names |= set(self.inputs)
+        self.takes_mask = bool(masks_for(self.names, (np.ones((1, 1)),), 0))
+        self.eps = 2.0**-23
+        self.draws = True  # until two calls have agreed
+
+    def note(self, sentence: str) -> None:
+        """Remember a sentence for the report, once."""
+        if sentence not in self.notes:
+            self.notes.append(sentence)
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Leave the model and all generators as they were, afterwards."""
+        with ExitStack() as stack:
+            stack.enter_context(generators_kept())
+            stack.enter_context(tensorflow_seed_kept())
+            if not self.model.built:
+                self.note("The model was not built yet: a first call did it.")
+                self.outputs(self.ids)
+            parts = self.model._flatten_layers()
+            types = {part.compute_dtype for part in parts}
+            self.eps = max(
+                float(ml_dtypes.finfo(t).eps) for t in types if "float" in t
+            )
+            if self.eps > 1e-4:
+                self.note(f"It computes in half precision, eps {self.eps:g}.")
+            self.values = [(v, v.numpy()) for v in self.model.variables]
+            self.attributes = [
+                (part, {k: kept(v) for k, v in vars(part).items()})
+                for part in parts
+            ]
+            stack.callback(self.restore)
+            self.draws = self.draws_from_tensorflow()
+            yield
+
+    def draws_from_tensorflow(self) -> bool:
+        """Return whether two calls differ unless TensorFlow is seeded.
+
+        Its seed throws away every compiled kernel, which is slow; Keras'
+        own seeds do not.
+        """
+        self.draws = False
+        for training in (False, True):
+            both = [self.copy().outputs(self.ids, training) for _ in range(2)]
+            if not np.array_equal(*both, equal_nan=True):
+                return True
+        return False
+
+    def restore(self) -> None:
+        """Give the model the weights and attributes that it had."""
+        for part, attributes in self.attributes:
+            vars(part).clear()
+            vars(part).update({k: kept(v) for k, v in attributes.items()})
+        for variable, value in self.values:
+            variable.assign(value)
+
+    def copy(self) -> KerasModel:
+        """Return the model itself, as it was at the beginning."""
+        self.restore()
+        return self
+
+    def frozen(self) -> list[str]:
+        """Return the names of the weights that are frozen.
+
+        Gradients are asked of trainable weights alone.
+        """
+        seeds = [v for v in self.model.variables if "seed" in v.path]
+        frozen = self.model.non_trainable_variables
+        return [v.path for v in frozen if all(v is not s for s in seeds)]
+
+    def run(
+        self,
+        ids: tuple[np.ndarray, ...],
+        mask: bool = True,
+        training: bool = False,
+    ) -> Any:
+        """Call the model; return what it returns."""
+        tensors = [tf.constant(x, tf.int32) for x in ids]
+        if self.call is not None:
+            return self.call(self.model, *tensors)
+        masks = masks_for(self.names, ids, self.pad_id)
+        if not mask:
+            masks = {name: np.ones_like(m) for name, m in masks.items()}
+        masks = {name: tf.constant(m) for name, m in masks.items()}
+        if masks:
+            given = ", ".join(masks)
+            self.note(f"{given}: given, from pad_id={self.pad_id}.")
+        if isinstance(self.inputs, dict):
+            named = {
+                name: masks.get(name, self.input_for(name, tensors))
+                for name in self.inputs
+            }
+            return self.model(named, training=training)
+        if isinstance(self.inputs, (list, tuple)) and len(self.inputs) > 1:
+            return self.model(tensors, training=training)
+        return self.model(*tensors, **masks, training=training)
+
+    def input_for(self, name: str, tensors: list) -> Any:
+        """Return what a model with a dict of inputs gets under a name."""
+        if "segment" in name or "type" in name:
+            return tf.zeros_like(tensors[0])
+        return tensors[-1 if "decoder" in name else 0]
+
+    def seeded(self, seed: int) -> None:
+        """Seed every generator that the model may draw from."""
+        if self.draws:
+            keras.utils.set_random_seed(seed)
+        seed_all(seed)
+        for part in self.model._flatten_layers():
+            for generator in part._seed_generators:
+                generator.state.assign([seed, 0])
+
+    def outputs(
+        self,
+        ids: tuple[np.ndarray, ...],
+        training: bool = False,
+        mask: bool = True,
+        seed: int = 0,
+    ) -> np.ndarray:
+        """Return the outputs for ids, (B, T, ...), float32 or float64."""
+        self.seeded(seed)
+        output = self.run(ids, mask, training)
+        found, where = find_logits(output, ids[-1].shape)
+        if where != "output":
+            self.note(f"What is compared is {where}.")
+        found = np.asarray(keras.ops.convert_to_numpy(found))
+        return found.astype(np.promote_types(found.dtype, np.float32))
+
+    def jiggle(self, size: float = 0.0, only: str | None = None) -> None:
+        """Move each weight up or down by the smallest relative step.
+
+        size: the step instead, added; only: the one weight to move.
+        """
+        rng = np.random.default_rng(0)
+        for v in self.model.weights:
+            signs = rng.choice([-1.0, 1.0], v.shape)
+            if only is None and "float" in v.dtype:
+                v.assign(v.numpy() * (1 + self.eps * signs))
+            elif v.path == only:
+                v.assign(v.numpy() + size * signs)
+
+    def scale_up(self) -> None:
+        """Scale small matrices up to the spread of Glorot and Bengio."""
+        for v in self.model.trainable_variables:
+            values = v.numpy()
+            if values.ndim > 1 and values.std() > 0:
+                wanted = (2 / sum(values.shape[-2:])) ** 0.5
+                v.assign(values * max(1.0, wanted / values.std()))
+
+    def gradients(
+        self,
+        ids: tuple[np.ndarray, ...],
+        pull: Callable[[tuple[int, ...]], np.ndarray],
+        everything: bool = False,
+    ) -> dict[str, np.ndarray | None]:
+        """Return {weight: gradient} of the outputs times pull(shape).
+
+        everything: other tensors among the outputs count, too.
+        """
+        self.seeded(0)
+        weights = self.model.trainable_variables
+        with tf.GradientTape() as tape:
+            output = self.run(ids)
+            found, _ = find_logits(output, ids[-1].shape)
+            numbers = tf.cast(pull(tuple(found.shape)), found.dtype)
+            # Zero times minus infinity would be NaN.
+            found = tf.where(numbers != 0, found, tf.zeros_like(found))
+            total = tf.reduce_sum(tf.cast(found * numbers, tf.float32))
+            for x in keras.tree.flatten(output) if everything else ():
+                if hasattr(x, "dtype") and x.dtype.is_floating:
+                    x = tf.where(tf.math.is_finite(x), x, tf.zeros_like(x))
+                    total += tf.cast(tf.reduce_mean(x * x), total.dtype)
+        grads = tape.gradient(total, [v.value for v in weights])
+        return {
+            v.path: None if g is None else tf.convert_to_tensor(g).numpy()
+            for v, g in zip(weights, grads, strict=True)
+        }
+
+    def weights(self) -> Iterator[tuple[str, np.ndarray]]:
+        """Yield (name, numbers) of each weight; tied ones come once."""
+        for v in self.model.trainable_variables:
+            yield v.path, v.numpy()
+
+    @contextmanager
+    def spied(self, see: Callable[[Any, tuple, Any], None]) -> Iterator[None]:
+        """Show each layer's arguments and output to a function."""
+        parts = self.model._flatten_layers(include_self=False)
+
+        def spy(part):
+            call = part.call
+
+            def called(*args, **named):
+                output = call(*args, **named)
+                see(part, args, output)
+                return output
+
+            return called
+
+        for part in parts:
+            vars(part)["call"] = spy(part)
+        try:
+            yield
+        finally:
+            for part in parts:
+                del vars(part)["call"]
+
+    def table(self, ids: tuple[np.ndarray, ...]) -> Any:
+        """Return the weight in which the last ids are looked up, or None."""
+        found = []
+
+        def look(part, args, output):
+            if args and np.array_equal(np.asarray(args[0]), ids[-1]):
+                found.extend(part._trainable_variables)
+
+        with self.spied(look):
+            self.outputs(ids)
+        rows = ids[-1].max()
+        found = [v for v in found if len(v.shape) == 2 and v.shape[0] > rows]
+        return found[0] if found else None
+
+    def read_table(self, ids: tuple[np.ndarray, ...]) -> np.ndarray | None:
+        """Return the table in which ids are looked up, (N, D), or None."""
+        table = self.table(ids)
+        return None if table is None else table.numpy()
+
+    def write_table(
+        self, ids: tuple[np.ndarray, ...], rows: np.ndarray, new: np.ndarray
+    ) -> None:
+        """Write new (M, D) into some rows (M,) of the table of tokens."""
+        table = self.table(ids)
+        values = table.numpy()
+        values[rows] = new
+        table.assign(values)
+
+    def table_gradient(
+        self, ids: tuple[np.ndarray, ...], pull: Callable
+    ) -> np.ndarray:
+        """Return the gradient of the table of tokens, (N, D)."""
+        table = self.table(ids)
+        found = self.gradients(ids, pull)[table.path]
+        return np.zeros(table.shape) if found is None else found
+
+    def loss(
+        self,
+        ids: tuple[np.ndarray, ...],
+        targets: np.ndarray,
+        function: Callable | None,
+        training: bool = False,
+    ) -> Any:
+        """Return the loss; the mean cross-entropy unless told otherwise."""
+        found, _ = find_logits(self.run(ids, training=training), ids[-1].shape)
+        targets = tf.constant(targets)
+        if function is not None:
+            return function(found, targets)
+        each = tf.nn.sparse_softmax_cross_entropy_with_logits(targets, found)
+        real = tf.cast(targets != self.pad_id, each.dtype)
+        return tf.reduce_sum(each * real) / tf.reduce_sum(real)
+
+    def train(
+        self,
+        ids: tuple[np.ndarray, ...],
+        targets: np.ndarray,
+        function: Callable | None,
+        rate: float,
+        steps: int,
+        goal: float,
+    ) -> float:
+        """Train without dropout until the loss is below goal; return it."""
+        self.seeded(0)
+        for part in self.model._flatten_layers():
+            for name, value in vars(part).items():
+                if name == "rate" or "drop" in name.lower():
+                    if isinstance(value, float):
+                        vars(part)[name] = 0.0
+        optimiser = keras.optimizers.Adam(rate)
+        weights = self.model.trainable_variables
+        for _ in range(steps):
+            with tf.GradientTape() as tape:
+                loss = self.loss(ids, targets, function, training=True)
+            if float(loss) < goal:
+                break
+            grads = tape.gradient(loss, [v.value for v in weights])
+            grads = [g if g is None else tf.convert_to_tensor(g) for g in grads]
+            optimiser.apply_gradients(zip(grads, weights, strict=True))
+        return float(loss)
+
+    def trace(
+        self, ids: tuple[np.ndarray, ...]
+    ) -> list[tuple[str, np.ndarray]]:
+        """Return (name, output) of each layer, in the order of calls."""
+        found = []
+
+        def see(part, args, output):
+            first = next(iter(keras.tree.flatten(output)), None)
+            if hasattr(first, "dtype") and first.dtype.is_floating:
+                found.append((part.path, np.float32(first)))
+
+        with self.spied(see):
+            self.outputs(ids)
+        return found
+
+
+def kept(value: Any) -> Any:
+    """Return a value that no edit in place will change, if it is an array."""
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+@contextmanager
+def tensorflow_seed_kept() -> Iterator[None]:
+    """Give TensorFlow's and Keras' global seeds back as they were."""
+    from keras.src.backend.common import global_state
+    from tensorflow.python.eager import context
+
+    names = ["global_seed_generator", "global_random_seed"]
+    values = [global_state.get_global_attribute(name) for name in names]
+    own = context.context()
+    seed, rng = own._seed, getattr(own, "_rng", random.Random())
+    try:
+        yield
+    finally:
+        own._set_global_seed(seed)
+        own._rng = rng
+        for name, value in zip(names, values, strict=True):
+            global_state.set_global_attribute(name, value)
