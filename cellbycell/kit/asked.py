@@ -65,9 +65,17 @@ class Asked:
             return np.ones_like(ids, dtype=bool)
         return ids != self.pad_id
 
-    def outputs(self, *ids: np.ndarray, **options: Any) -> np.ndarray:
-        """Return the outputs of a fresh copy of the model, (B, T, C)."""
-        return as_3d(self.model.copy().outputs(ids, **options), ids[-1])
+    def outputs(
+        self, *ids: np.ndarray, scale: bool = False, **options: Any
+    ) -> np.ndarray:
+        """Return the outputs of a fresh copy of the model, (B, T, C).
+
+        scale: whether its small matrices are scaled up.
+        """
+        copy = self.model.copy()
+        if scale:
+            copy.scale_up()
+        return as_3d(copy.outputs(ids, **options), ids[-1])
 
     @cached_property
     def first(self) -> np.ndarray:

@@ -224,7 +224,7 @@ def context(asked: Asked) -> str:
             f"output at position {position} does not move: look whether the "
             "mask is inverted, and what True means in it."
         )
-    return "The output at the last token depends on the tokens before it."
+    return "The output at the last token depends on the other tokens."
 
 
 def source(asked: Asked) -> str:

@@ -322,7 +322,9 @@ class KerasModel:
             if float(loss) < goal:
                 break
             grads = tape.gradient(loss, [v.value for v in weights])
-            grads = [g if g is None else tf.convert_to_tensor(g) for g in grads]
+            grads = [
+                g if g is None else tf.convert_to_tensor(g) for g in grads
+            ]
             optimiser.apply_gradients(zip(grads, weights, strict=True))
         return float(loss)
 
