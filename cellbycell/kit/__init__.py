@@ -69,6 +69,7 @@ CHECKS: dict[str, tuple[Check, str]] = {
     "shift": (learning.shift, "the-loss-is-too-good"),
     "loss": (learning.loss, "the-loss-is-too-good"),
     "start": (learning.start, "it-trains-and-it-is-still-wrong"),
+    "writes": (learning.writes, "it-trains-and-it-is-still-wrong"),
     "overfit": (learning.overfit, "it-trains-and-it-is-still-wrong"),
 }
 
@@ -82,6 +83,7 @@ def check_model(
     causal: bool = True,
     targets: Any = None,
     loss: Callable | None = None,
+    decode: Callable | None = None,
     reference: Any = None,
     count: int | None = None,
     vocab_size: int | None = None,
@@ -104,6 +106,8 @@ def check_model(
     encoder-decoder, in the decoder.
     targets (B, T): the ids to be predicted, for `shift`; with loss, a
     function of logits (B, T, N) and targets (B, T), for `loss`.
+    decode: a function of the model and token_ids, a part of them if the model
+    has no source, that returns the ids that greedy decoding writes.
     reference: another model with the same weights, of either framework.
     count: how many parameters there should be. vocab_size: how many logits.
     untrained: whether the weights are new, for `start`, with targets.
@@ -128,6 +132,7 @@ def check_model(
             causal,
             targets=None if targets is None else as_rows(targets),
             loss=loss,
+            decode=decode,
             reference=other,
             count=count,
             vocab_size=vocab_size,

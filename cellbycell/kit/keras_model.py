@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 import tensorflow as tf
 
-from .outputs import find_logits, masks_for
+from .outputs import as_rows, find_logits, masks_for
 from .state import generators_kept, seed_all
 
 
@@ -297,6 +297,11 @@ class KerasModel:
         each = tf.nn.sparse_softmax_cross_entropy_with_logits(targets, found)
         real = tf.cast(targets != self.pad_id, each.dtype)
         return tf.reduce_sum(each * real) / tf.reduce_sum(real)
+
+    def decode(self, ids: np.ndarray, function: Callable) -> np.ndarray:
+        """Return the ids that a function writes for ids (B, S)."""
+        self.seeded(0)
+        return as_rows(function(self.model, tf.constant(ids, tf.int32)))
 
     def train(
         self,

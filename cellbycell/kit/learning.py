@@ -206,6 +206,11 @@ def loss(asked: Asked) -> str:
         asked.model.copy().loss((*rest, cut(rows)), cut(targets), function)
         for cut in (lambda ids: ids[:, :-size], padded)
     ]
+    if takes_softmax_twice(asked, targets, function):
+        raise Failed(
+            "The outputs are probabilities already, and the loss takes the "
+            "softmax of them once more: give it the logits."
+        )
     gap = abs(both[0] - both[1]) / max(abs(both[0]), 1e-6)
     if not gap <= max(asked.tolerance, 3e-4):
         raise Failed(
@@ -214,6 +219,22 @@ def loss(asked: Asked) -> str:
             "many positions the sum is divided."
         )
     return f"{size} more pads leave the loss at {both[0]:.4f}."
+
+
+def takes_softmax_twice(asked: Asked, targets: np.ndarray, function) -> bool:
+    """Return whether outputs are probabilities and the loss wants logits.
+
+    A loss of logits does not notice a number that is added to all of them.
+    """
+    base = asked.base[asked.real]
+    if (base < 0).any() or not np.allclose(base.sum(axis=-1), 1, atol=1e-3):
+        return False
+    copy = asked.model.copy()
+    plain = copy.loss(asked.ids, targets, function)
+    added = copy.loss(
+        asked.ids, targets, lambda found, y: function(found + 1, y)
+    )
+    return bool(np.isclose(plain, added, rtol=1e-3))
 
 
 def start(asked: Asked) -> str:
@@ -270,6 +291,44 @@ def overfit(asked: Asked) -> str:
         f"{floor:.2f} is possible: look at gradients, at the targets, and "
         "whether the source is read."
     )
+
+
+def writes(asked: Asked) -> str:
+    """Does greedy decoding write what the model predicts?
+
+    What was written is read again, in one pass: the largest logit at each
+    position has to be the token that was written next.
+    """
+    decode = asked.facts.get("decode")
+    if decode is None:
+        raise NotAsked("give decode=, a function of the model and its ids.")
+    asked.refuse_random()
+    given, begins = asked.ids[0], asked.rows[:, :1]
+    if len(asked.ids) == 1:
+        length = max(1, int(asked.real.sum(axis=1).min()) // 2)
+        given = begins = given[:, :length]
+    written = asked.model.copy().decode(given, decode)  # (B, L)
+    if not (written[:, : begins.shape[1]] == begins).all():
+        raise Failed(
+            "What is written begins with other tokens than the sequences: "
+            f"{written[0, : begins.shape[1]]}, not {begins[0]}."
+        )
+    read = written[:, : asked.rows.shape[1]]
+    logits = asked.outputs(*asked.ids[:-1], read)[:, :-1]
+    chosen = np.take_along_axis(logits, read[:, 1:, None], 2)[..., 0]
+    gap = (logits.max(axis=2) - chosen) / asked.size  # (B, L - 1)
+    late = np.arange(1, read.shape[1]) >= begins.shape[1]
+    # Behind the end of a sequence there are pads.
+    wrong = (gap > asked.tolerance) & late & asked.real_tokens(read[:, 1:])
+    if wrong.any():
+        row, position = np.argwhere(wrong)[0]
+        raise Failed(
+            f"Sequence {row} has token {read[row, position + 1]} written at "
+            f"position {position + 1}, and the model predicts "
+            f"{logits[row, position].argmax()}: look at the position whose "
+            "logits are taken."
+        )
+    return "Greedy decoding writes what the model predicts."
 
 
 def lowest_loss(asked: Asked, targets: np.ndarray) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 def seed_all(seed: int) -> None:
     """Seed Python's and NumPy's generators."""
     random.seed(seed)
-    np.random.seed(seed)  # noqa: NPY002: what a model may draw from
+    np.random.seed(seed)  # noqa: NPY002
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from .outputs import find_logits, masks_for
+from .outputs import as_rows, find_logits, masks_for
 from .state import generators_kept, seed_all
 
 HALVES = (torch.float16, torch.bfloat16)
@@ -311,6 +311,14 @@ class TorchModel:
         ignore = -100 if self.pad_id is None else self.pad_id
         flat = logits.flatten(0, 1), targets.flatten()
         return nn.functional.cross_entropy(*flat, ignore_index=ignore)
+
+    def decode(self, ids: np.ndarray, function: Callable) -> np.ndarray:
+        """Return the ids that a function writes for ids (B, S)."""
+        self.seeded(0)
+        device = next((p.device for p in self.model.parameters()), "cpu")
+        with torch.no_grad():
+            written = function(self.model, torch.as_tensor(ids, device=device))
+        return as_rows(written)
 
     def train(
         self,
