@@ -72,6 +72,8 @@ CHECKS: dict[str, tuple[Check, str]] = {
     "writes": (learning.writes, "it-trains-and-it-is-still-wrong"),
     "overfit": (learning.overfit, "it-trains-and-it-is-still-wrong"),
 }
+# The checks that need no outputs, and the one that judges them.
+OF_WEIGHTS = {"shape", "layers", "count"}
 
 
 def check_model(
@@ -201,6 +203,8 @@ def ask(asked: Asked, name: str) -> Result:
     check, section = CHECKS[name]
     symptom = f"{SYMPTOMS}#{section}"
     try:
+        if name not in OF_WEIGHTS:
+            asked.ready()
         return Result(name, "passed", check(asked), symptom)
     except Failed as verdict:
         return Result(name, "failed", str(verdict), symptom)

@@ -93,6 +93,10 @@ class Asked:
             raise NotAsked("the outputs are not finite: see shape.")
         return base
 
+    def ready(self) -> None:
+        """Raise NotAsked if there are no outputs to compare."""
+        assert self.base.ndim == 3
+
     @cached_property
     def columns(self) -> np.ndarray:
         """Which columns of the outputs are compared, (C,).

@@ -184,12 +184,18 @@ def calls(asked: Asked) -> str:
         raise Failed(f"A second call changes {moved}: {advice}.")
     other = other_rows(asked)
     fresh = asked.model.copy().outputs(other).reshape(shape)
-    real = asked.real_tokens(other[-1])
     later = copy.outputs(other).reshape(shape)
-    if moved := asked.say_change(fresh, later, real):
-        raise Failed(
-            f"A call with other pads, made before, changes {moved}: {advice}."
-        )
+    last = copy.outputs(asked.ids).reshape(shape)
+    pairs = [
+        (fresh, later, asked.real_tokens(other[-1])),
+        (first, last, asked.real),
+    ]
+    for pair in pairs:
+        if moved := asked.say_change(*pair):
+            raise Failed(
+                f"A call with other pads, made before, changes {moved}: "
+                f"{advice}."
+            )
     if asked.is_random:
         raise Failed(
             "Two calls with another state of the generator differ: dropout "

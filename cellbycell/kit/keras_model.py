@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 import tensorflow as tf
 
-from .outputs import as_rows, find_logits, masks_for
+from .outputs import as_rows, find_logits, masks_for, required
 from .state import generators_kept, seed_all
 
 
@@ -38,9 +38,10 @@ class KerasModel:
         self.model, self.ids = model, ids
         self.pad_id, self.call = pad_id, call
         self.inputs = getattr(model, "_inputs_struct", None)
-        self.names = set(inspect.signature(model.call).parameters)
+        self.names = inspect.signature(model.call).parameters
+        self.required = required(self.names)
         if isinstance(self.inputs, dict):
-            self.names |= set(self.inputs)
+            self.names = self.required = set(self.inputs)
         self.takes_mask = bool(masks_for(self.names, (np.ones((1, 1)),), 0))
         self.eps = 2.0**-23
         self.draws = True  # until two calls have agreed
@@ -120,9 +121,8 @@ class KerasModel:
         tensors = [tf.constant(x, tf.int32) for x in ids]
         if self.call is not None:
             return self.call(self.model, *tensors)
-        masks = masks_for(self.names, ids, self.pad_id)
-        if not mask:
-            masks = {name: np.ones_like(m) for name, m in masks.items()}
+        names = self.names if mask else self.required
+        masks = masks_for(names, ids, self.pad_id)
         masks = {name: tf.constant(m) for name, m in masks.items()}
         if masks:
             given = ", ".join(masks)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -94,6 +95,12 @@ def find_logits(output: Any, rows: tuple[int, int]) -> tuple[Any, str]:
         )
     label, _, part = min(parts, key=lambda p: rank(p[1], p[2], rows))
     return part, label
+
+
+def required(names: Mapping[str, inspect.Parameter]) -> set[str]:
+    """Return the arguments of a signature that have no default."""
+    empty = inspect.Parameter.empty
+    return {name for name, p in names.items() if p.default is empty}
 
 
 def masks_for(

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from .outputs import as_rows, find_logits, masks_for
+from .outputs import as_rows, find_logits, masks_for, required
 from .state import generators_kept, seed_all
 
 HALVES = (torch.float16, torch.bfloat16)
@@ -149,7 +149,8 @@ class TorchModel:
             named["use_cache"] = False
         if len(ids) > 1 and "decoder_input_ids" in self.names:
             named["decoder_input_ids"] = tensors.pop()
-        masks = masks_for(self.names, ids, self.pad_id) if mask else {}
+        names = self.names if mask else required(self.names)
+        masks = masks_for(names, ids, self.pad_id)
         if not masks:
             return self.model(*tensors, **named)
         self.note(f"{', '.join(masks)}: given, from pad_id={self.pad_id}.")
@@ -252,11 +253,14 @@ class TorchModel:
         found = []
 
         def look(module, args):
-            if not args or not isinstance(args[0], torch.Tensor):
-                return
-            given = args[0].detach().cpu().numpy()
-            if given.size == ids[-1].size and given.dtype.kind == "i":
-                if (given.ravel() == ids[-1].ravel()).all():
+            given = args[0] if args else None
+            if isinstance(given, torch.Tensor) and not given.is_nested:
+                same = given.numel() == ids[-1].size
+                same = same and not given.is_floating_point()
+                if (
+                    same
+                    and (given.cpu().numpy().ravel() == ids[-1].flat).all()
+                ):
                     found.extend(module.parameters(recurse=False))
 
         modules = [m for m in self.model.modules() if m is not self.model]
@@ -337,11 +341,11 @@ class TorchModel:
         for _ in range(steps):
             optimiser.zero_grad()
             loss = self.tensor_loss(ids, targets, function)
-            if float(loss) < goal:
+            if loss.item() < goal:
                 break
             loss.backward()
             optimiser.step()
-        return float(loss)
+        return loss.item()
 
     def trace(
         self, ids: tuple[np.ndarray, ...]
@@ -379,7 +383,7 @@ def give_back(p: nn.Parameter, grad: Any, requires_grad: bool) -> None:
 def tensors_in(output: Any) -> Iterator[torch.Tensor]:
     """Yield the floating tensors of a model's or a module's output."""
     if isinstance(output, torch.Tensor):
-        if output.is_floating_point():
+        if output.is_floating_point() and not output.is_nested:
             yield output
     elif isinstance(output, (list, tuple)):
         for part in output:

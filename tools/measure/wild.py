@@ -49,8 +49,8 @@ NAMES = {
     16: "q_lora_rank kv_lora_rank",
 }
 SIZES = {name: size for size, names in NAMES.items() for name in names.split()}
-IDS = [[5, 9, 13, 7, 21, 34, 40, 3, 6, 8, 11, 17, 19, 23, 29, 31]]
-IDS += [[33, 4, 10, 22, 9, 7, 15, 18, 27, 35, 0, 0, 0, 0, 0, 0]]
+IDS = [[5, 9, 13, 7, 21, 34, 40, 3, 6, 8, 11, 17]]
+IDS += [[33, 4, 10, 22, 9, 7, 15, 0, 0, 0, 0, 0]]
 
 
 def make(family):
@@ -111,6 +111,7 @@ def main(families):
     print("|---|---|---|---|", flush=True)
     left, clean = [], 0
     for family in families:
+        print(family, file=sys.stderr, flush=True)
         what, names, sentence = answer(family)
         if what != "asked":
             left.append(f"- {family}, {what}: {line(sentence)}")
