@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
-import random
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import keras
@@ -44,7 +44,7 @@ class KerasModel:
             self.names = self.required = set(self.inputs)
         self.takes_mask = bool(masks_for(self.names, (np.ones((1, 1)),), 0))
         self.eps = 2.0**-23
-        self.draws = True  # until two calls have agreed
+        self.draws = False
 
     def note(self, sentence: str) -> None:
         """Remember a sentence for the report, once."""
@@ -59,22 +59,37 @@ class KerasModel:
             stack.enter_context(tensorflow_seed_kept())
             if not self.model.built:
                 self.note("The model was not built yet: a first call did it.")
-                self.outputs(self.ids)
-            parts = self.model._flatten_layers()
-            types = {part.compute_dtype for part in parts}
-            self.eps = max(
-                float(ml_dtypes.finfo(t).eps) for t in types if "float" in t
-            )
-            if self.eps > 1e-4:
-                self.note(f"It computes in half precision, eps {self.eps:g}.")
-            self.values = [(v, v.numpy()) for v in self.model.variables]
-            self.attributes = [
-                (part, {k: kept(v) for k, v in vars(part).items()})
-                for part in parts
-            ]
-            stack.callback(self.restore)
-            self.draws = self.draws_from_tensorflow()
+                with suppress(Exception):  # each check will say it
+                    self.outputs(self.ids)
+            self.remember()
+            stack.callback(self.restore, self.values, self.attributes)
+            self.use_float32()
+            self.remember()
+            with suppress(Exception):
+                self.draws = self.draws_from_tensorflow()
             yield
+
+    def remember(self) -> None:
+        """Remember the weights and the attributes of all layers."""
+        self.values = [(v, v.numpy()) for v in self.model.variables]
+        self.attributes = [
+            (part, {k: kept(v) for k, v in vars(part).items()})
+            for part in self.model._flatten_layers()
+        ]
+
+    def use_float32(self) -> None:
+        """Have layers of mixed precision compute in float32."""
+        parts = self.model._flatten_layers()
+        for part in parts:
+            if part.dtype_policy.name.startswith("mixed"):
+                self.note(f"It is {part.dtype_policy.name}: asked in float32.")
+                part.dtype_policy = "float32"
+        types = {part.compute_dtype for part in parts}
+        self.eps = max(
+            float(ml_dtypes.finfo(t).eps) for t in types if "float" in t
+        )
+        if self.eps > 1e-4:
+            self.note(f"It computes in half precision, eps {self.eps:.1e}.")
 
     def draws_from_tensorflow(self) -> bool:
         """Return whether two calls differ unless TensorFlow is seeded.
@@ -89,27 +104,22 @@ class KerasModel:
                 return True
         return False
 
-    def restore(self) -> None:
+    def restore(self, values: list, attributes: list) -> None:
         """Give the model the weights and attributes that it had."""
-        for part, attributes in self.attributes:
+        for part, saved in attributes:
             vars(part).clear()
-            vars(part).update({k: kept(v) for k, v in attributes.items()})
-        for variable, value in self.values:
+            vars(part).update({k: kept(v) for k, v in saved.items()})
+        for variable, value in values:
             variable.assign(value)
 
     def copy(self) -> KerasModel:
         """Return the model itself, as it was at the beginning."""
-        self.restore()
+        self.restore(self.values, self.attributes)
         return self
 
     def frozen(self) -> list[str]:
-        """Return the names of the weights that are frozen.
-
-        Gradients are asked of trainable weights alone.
-        """
-        seeds = [v for v in self.model.variables if "seed" in v.path]
-        frozen = self.model.non_trainable_variables
-        return [v.path for v in frozen if all(v is not s for s in seeds)]
+        """Return the names of the weights that are frozen."""
+        return [v.path for v in self.model.non_trainable_weights]
 
     def run(
         self,
@@ -200,8 +210,9 @@ class KerasModel:
         everything: other tensors among the outputs count, too.
         """
         self.seeded(0)
-        weights = self.model.trainable_variables
+        weights = [v for v in self.model.weights if "float" in v.dtype]
         with tf.GradientTape() as tape:
+            tape.watch([v.value for v in weights])  # frozen ones, too
             output = self.run(ids)
             found, _ = find_logits(output, ids[-1].shape)
             numbers = tf.cast(pull(tuple(found.shape)), found.dtype)
@@ -363,7 +374,7 @@ def tensorflow_seed_kept() -> Iterator[None]:
     names = ["global_seed_generator", "global_random_seed"]
     values = [global_state.get_global_attribute(name) for name in names]
     own = context.context()
-    seed, rng = own._seed, getattr(own, "_rng", random.Random())
+    seed, rng = own._seed, copy.deepcopy(getattr(own, "_rng", None))
     try:
         yield
     finally:

@@ -310,11 +310,11 @@ def make_keras(design):
                 return x + sines(length, width)
             return x + self.places(tf.range(length))
 
-        def call(self, *ids, training=False):
-            x, memory = self.embed(ids[-1]), None
-            real = (ids[0] != 0)[:, None]
-            if design.kind == "both":
-                memory = self.embed(ids[0])
+        def call(self, ids, decoder_ids=None, training=False):
+            x, memory = self.embed(ids), None
+            real = (ids != 0)[:, None]
+            if decoder_ids is not None:
+                x, memory = self.embed(decoder_ids), x
             for layer in self.stack:
                 x = layer(x, real, memory, real, training=training)
             x = self.norm(x)
