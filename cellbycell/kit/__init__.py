@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from . import invariance, learning
+from . import invariance, losses, weights
 from .asked import Asked, Check, Failed, NotAsked
 from .differ import Difference, differences
 from .order import order
@@ -36,10 +36,10 @@ __all__ = [
 
 # Each check, and the section of the page of symptoms that it leads to.
 CHECKS: dict[str, tuple[Check, str]] = {
-    "shape": (learning.shape, "the-loss-or-a-gradient-is-nan"),
+    "shape": (weights.shape, "the-loss-or-a-gradient-is-nan"),
     "future": (invariance.future, "the-loss-is-too-good"),
     "training": (invariance.future_in_training, "the-loss-is-too-good"),
-    "causal": (learning.causal, "the-loss-is-too-good"),
+    "causal": (weights.causal, "the-loss-is-too-good"),
     "steps": (invariance.steps, "it-trains-and-it-is-still-wrong"),
     "pads": (invariance.pads, "padding-changes-my-output"),
     "alone": (
@@ -51,26 +51,26 @@ CHECKS: dict[str, tuple[Check, str]] = {
     "order": (order, "the-order-of-the-words-does-not-matter"),
     "source": (invariance.source, "it-trains-and-it-is-still-wrong"),
     "gradients": (
-        learning.gradients,
+        weights.gradients,
         "too-many-parameters-too-few-or-parameters-that-never-change",
     ),
     "layers": (
-        learning.layers,
+        weights.layers,
         "too-many-parameters-too-few-or-parameters-that-never-change",
     ),
     "count": (
-        learning.count,
+        weights.count,
         "too-many-parameters-too-few-or-parameters-that-never-change",
     ),
     "reference": (
-        learning.reference,
+        weights.reference,
         "the-output-differs-between-libraries-or-loaded-weights-give-nonsense",
     ),
-    "shift": (learning.shift, "the-loss-is-too-good"),
-    "loss": (learning.loss, "the-loss-is-too-good"),
-    "start": (learning.start, "it-trains-and-it-is-still-wrong"),
-    "writes": (learning.writes, "it-trains-and-it-is-still-wrong"),
-    "overfit": (learning.overfit, "it-trains-and-it-is-still-wrong"),
+    "shift": (losses.shift, "the-loss-is-too-good"),
+    "loss": (losses.loss, "the-loss-is-too-good"),
+    "start": (losses.start, "it-trains-and-it-is-still-wrong"),
+    "writes": (losses.writes, "it-trains-and-it-is-still-wrong"),
+    "overfit": (losses.overfit, "it-trains-and-it-is-still-wrong"),
 }
 # The checks that need no outputs, and the one that judges them.
 OF_WEIGHTS = {"shape", "layers", "count"}

@@ -1,8 +1,7 @@
-"""A Keras model as the kit asks it: NumPy in, NumPy out."""
+"""A Keras model as the kit asks it."""
 
 from __future__ import annotations
 
-import copy
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -13,11 +12,12 @@ import ml_dtypes
 import numpy as np
 import tensorflow as tf
 
+from .keras_tools import kept, tensorflow_seed_kept
+from .model import AskedModel, Ids, Pull, generators_kept, no_dropout, seed_all
 from .outputs import as_rows, find_logits, masks_for, required
-from .state import generators_kept, seed_all
 
 
-class KerasModel:
+class KerasModel(AskedModel):
     """A Keras layer or model on TensorFlow, and what was noticed about it.
 
     Keras has no copy of a model that was subclassed. So `copy` gives the
@@ -28,13 +28,13 @@ class KerasModel:
     def __init__(
         self,
         model: keras.layers.Layer,
-        ids: tuple[np.ndarray, ...],
+        ids: Ids,
         pad_id: int | None = 0,
         call: Callable | None = None,
     ) -> None:
         if keras.backend.backend() != "tensorflow":
             raise TypeError("The kit asks Keras on TensorFlow.")
-        self.notes: list[str] = []
+        self.notes = []
         self.model, self.ids = model, ids
         self.pad_id, self.call = pad_id, call
         self.inputs = getattr(model, "_inputs_struct", None)
@@ -45,11 +45,6 @@ class KerasModel:
         self.takes_mask = bool(masks_for(self.names, (np.ones((1, 1)),), 0))
         self.eps = 2.0**-23
         self.draws = False
-
-    def note(self, sentence: str) -> None:
-        """Remember a sentence for the report, once."""
-        if sentence not in self.notes:
-            self.notes.append(sentence)
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -123,7 +118,7 @@ class KerasModel:
 
     def run(
         self,
-        ids: tuple[np.ndarray, ...],
+        ids: Ids,
         mask: bool = True,
         training: bool = False,
     ) -> Any:
@@ -164,51 +159,29 @@ class KerasModel:
 
     def outputs(
         self,
-        ids: tuple[np.ndarray, ...],
+        ids: Ids,
         training: bool = False,
         mask: bool = True,
         seed: int = 0,
     ) -> np.ndarray:
-        """Return the outputs for ids, (B, T, ...), float32 or float64."""
         self.seeded(seed)
         output = self.run(ids, mask, training)
         found, where = find_logits(output, ids[-1].shape)
-        if where != "output":
-            self.note(f"What is compared is {where}.")
+        self.note_output(where)
         found = np.asarray(keras.ops.convert_to_numpy(found))
         return found.astype(np.promote_types(found.dtype, np.float32))
 
-    def jiggle(self, size: float = 0.0, only: str | None = None) -> None:
-        """Move each weight up or down by the smallest relative step.
-
-        size: the step instead, added; only: the one weight to move.
-        """
-        rng = np.random.default_rng(0)
+    def weights(self) -> Iterator[tuple[str, np.ndarray]]:
         for v in self.model.weights:
-            signs = rng.choice([-1.0, 1.0], v.shape)
-            if only is None and "float" in v.dtype:
-                v.assign(v.numpy() * (1 + self.eps * signs))
-            elif v.path == only:
-                v.assign(v.numpy() + size * signs)
+            if "float" in v.dtype:
+                yield v.path, v.numpy()
 
-    def scale_up(self) -> None:
-        """Scale small matrices up to the spread of Glorot and Bengio."""
-        for v in self.model.trainable_variables:
-            values = v.numpy()
-            if values.ndim > 1 and values.std() > 0:
-                wanted = (2 / sum(values.shape[-2:])) ** 0.5
-                v.assign(values * max(1.0, wanted / values.std()))
+    def assign(self, name: str, values: np.ndarray) -> None:
+        next(v for v in self.model.weights if v.path == name).assign(values)
 
     def gradients(
-        self,
-        ids: tuple[np.ndarray, ...],
-        pull: Callable[[tuple[int, ...]], np.ndarray],
-        everything: bool = False,
+        self, ids: Ids, pull: Pull, everything: bool = False
     ) -> dict[str, np.ndarray | None]:
-        """Return {weight: gradient} of the outputs times pull(shape).
-
-        everything: other tensors among the outputs count, too.
-        """
         self.seeded(0)
         weights = [v for v in self.model.weights if "float" in v.dtype]
         with tf.GradientTape() as tape:
@@ -228,11 +201,6 @@ class KerasModel:
             v.path: None if g is None else tf.convert_to_tensor(g).numpy()
             for v, g in zip(weights, grads, strict=True)
         }
-
-    def weights(self) -> Iterator[tuple[str, np.ndarray]]:
-        """Yield (name, numbers) of each weight; tied ones come once."""
-        for v in self.model.trainable_variables:
-            yield v.path, v.numpy()
 
     @contextmanager
     def spied(self, see: Callable[[Any, tuple, Any], None]) -> Iterator[None]:
@@ -257,8 +225,7 @@ class KerasModel:
             for part in parts:
                 del vars(part)["call"]
 
-    def table(self, ids: tuple[np.ndarray, ...]) -> Any:
-        """Return the weight in which the last ids are looked up, or None."""
+    def table(self, ids: Ids) -> str | None:
         found = []
 
         def look(part, args, output):
@@ -268,34 +235,12 @@ class KerasModel:
         with self.spied(look):
             self.outputs(ids)
         rows = ids[-1].max()
-        found = [v for v in found if len(v.shape) == 2 and v.shape[0] > rows]
-        return found[0] if found else None
-
-    def read_table(self, ids: tuple[np.ndarray, ...]) -> np.ndarray | None:
-        """Return the table in which ids are looked up, (N, D), or None."""
-        table = self.table(ids)
-        return None if table is None else table.numpy()
-
-    def write_table(
-        self, ids: tuple[np.ndarray, ...], rows: np.ndarray, new: np.ndarray
-    ) -> None:
-        """Write new (M, D) into some rows (M,) of the table of tokens."""
-        table = self.table(ids)
-        values = table.numpy()
-        values[rows] = new
-        table.assign(values)
-
-    def table_gradient(
-        self, ids: tuple[np.ndarray, ...], pull: Callable
-    ) -> np.ndarray:
-        """Return the gradient of the table of tokens, (N, D)."""
-        table = self.table(ids)
-        found = self.gradients(ids, pull)[table.path]
-        return np.zeros(table.shape) if found is None else found
+        fits = [v for v in found if len(v.shape) == 2 and v.shape[0] > rows]
+        return fits[0].path if fits else None
 
     def loss(
         self,
-        ids: tuple[np.ndarray, ...],
+        ids: Ids,
         targets: np.ndarray,
         function: Callable | None,
         training: bool = False,
@@ -316,7 +261,7 @@ class KerasModel:
 
     def train(
         self,
-        ids: tuple[np.ndarray, ...],
+        ids: Ids,
         targets: np.ndarray,
         function: Callable | None,
         rate: float,
@@ -326,10 +271,7 @@ class KerasModel:
         """Train without dropout until the loss is below goal; return it."""
         self.seeded(0)
         for part in self.model._flatten_layers():
-            for name, value in vars(part).items():
-                if name == "rate" or "drop" in name.lower():
-                    if isinstance(value, float):
-                        vars(part)[name] = 0.0
+            no_dropout(vars(part), rate="rate")
         optimiser = keras.optimizers.Adam(rate)
         weights = self.model.trainable_variables
         for _ in range(steps):
@@ -344,9 +286,7 @@ class KerasModel:
             optimiser.apply_gradients(zip(grads, weights, strict=True))
         return float(loss)
 
-    def trace(
-        self, ids: tuple[np.ndarray, ...]
-    ) -> list[tuple[str, np.ndarray]]:
+    def trace(self, ids: Ids) -> list[tuple[str, np.ndarray]]:
         """Return (name, output) of each layer, in the order of calls."""
         found = []
 
@@ -358,27 +298,3 @@ class KerasModel:
         with self.spied(see):
             self.outputs(ids)
         return found
-
-
-def kept(value: Any) -> Any:
-    """Return a value that no edit in place will change, if it is an array."""
-    return value.copy() if isinstance(value, np.ndarray) else value
-
-
-@contextmanager
-def tensorflow_seed_kept() -> Iterator[None]:
-    """Give TensorFlow's and Keras' global seeds back as they were."""
-    from keras.src.backend.common import global_state
-    from tensorflow.python.eager import context
-
-    names = ["global_seed_generator", "global_random_seed"]
-    values = [global_state.get_global_attribute(name) for name in names]
-    own = context.context()
-    seed, rng = own._seed, copy.deepcopy(getattr(own, "_rng", None))
-    try:
-        yield
-    finally:
-        own._set_global_seed(seed)
-        own._rng = rng
-        for name, value in zip(names, values, strict=True):
-            global_state.set_global_attribute(name, value)
