@@ -51,12 +51,12 @@ class Asked:
         self.causal, self.facts = causal, facts
         self.rows = ids[-1]  # (B, T)
         self.real = self.real_tokens(self.rows)  # (B, T)
-        known = np.unique(np.concatenate([x.ravel() for x in ids]))
-        self.known = known[known != pad_id]
-        if len(self.known) < 2 or not (self.real.sum(1) > 1).any():
+        # The tokens of the source may be too many for the decoder's table.
+        self.known = [np.unique(x[self.real_tokens(x)]) for x in ids]
+        if min(map(len, self.known)) < 2 or not (self.real.sum(1) > 1).any():
             raise ValueError(
                 "give at least one sequence with two different tokens besides "
-                f"the pads, pad_id={pad_id}"
+                f"the pads, pad_id={pad_id}; of a source, too"
             )
 
     def real_tokens(self, ids: np.ndarray) -> np.ndarray:
@@ -186,15 +186,23 @@ class Asked:
             f"{amount:.1e} of the largest output"
         )
 
-    def exchange(self, ids: np.ndarray, where: np.ndarray) -> np.ndarray:
-        """Return ids with the tokens there exchanged for other known ones."""
-        places = np.searchsorted(self.known, ids) + 1
-        return np.where(where, self.known[places % len(self.known)], ids)
+    def exchange(
+        self, ids: np.ndarray, where: np.ndarray, number: int = -1
+    ) -> np.ndarray:
+        """Return ids with the tokens there exchanged for other known ones.
 
-    def fill_pads(self, ids: np.ndarray) -> np.ndarray:
-        """Return ids with tokens in place of pads."""
-        order = np.arange(ids.size).reshape(ids.shape) % len(self.known)
-        return np.where(self.real_tokens(ids), ids, self.known[order])
+        number: 0 for those of the source.
+        """
+        known = self.known[number]
+        return np.where(
+            where, known[(np.searchsorted(known, ids) + 1) % len(known)], ids
+        )
+
+    def fill_pads(self, ids: np.ndarray, number: int = -1) -> np.ndarray:
+        """Return ids with known tokens in place of pads."""
+        known = self.known[number]
+        order = np.arange(ids.size).reshape(ids.shape) % len(known)
+        return np.where(self.real_tokens(ids), ids, known[order])
 
     def in_chunks(self, count: int) -> Iterable[slice]:
         """Yield slices of so many rows that fit into one call."""

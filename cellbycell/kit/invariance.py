@@ -70,7 +70,8 @@ def look_ahead(
         row, position = changes[chunk].T
         moved = compare(row, position).max(axis=1) > asked.tolerance
         # Alone in a batch, so that no other sequence can be the cause.
-        for b, t in changes[chunk][moved][:4]:
+        suspects = changes[chunk][moved]
+        for b, t in suspects[:: 1 + len(suspects) // 16]:
             change = compare(np.array([b]), np.array([t]))[0]
             if change.max() > asked.tolerance:
                 how = "as given" if mask else "full rows, no mask"
@@ -207,8 +208,9 @@ def calls(asked: Asked) -> str:
 def other_rows(asked: Asked) -> tuple[np.ndarray, ...]:
     """Return ids of the same shapes with other tokens and other pads."""
     rows = []
-    for ids in asked.ids:
-        other = asked.fill_pads(asked.exchange(ids, asked.real_tokens(ids)))
+    for number, ids in enumerate(asked.ids):
+        other = asked.exchange(ids, asked.real_tokens(ids), number)
+        other = asked.fill_pads(other, number)
         if asked.pad_id is not None and ids.shape[1] > 2:
             other[0, -(ids.shape[1] // 3) :] = asked.pad_id
         rows.append(other)
@@ -242,7 +244,7 @@ def source(asked: Asked) -> str:
         where = asked.real_tokens(ids) & (
             np.arange(ids.shape[1]) == position
         )  # (B, S)
-        after = asked.outputs(asked.exchange(ids, where), *asked.ids[1:])
+        after = asked.outputs(asked.exchange(ids, where, 0), asked.rows)
         change = np.where(asked.real, asked.change(asked.base, after), 0)
         still = where.any(axis=1) & (change.max(axis=1) == 0)
         if still.any():

@@ -63,10 +63,10 @@ def exchange_two(asked: Asked, number: int) -> None:
     number: 0 for token_ids or the source, 1 for a decoder's ids.
     """
     ids = [x[:1].copy() for x in asked.ids]
-    row = asked.fill_pads(ids[number])  # (1, T)
+    row = asked.fill_pads(ids[number], number)  # (1, T)
     if row.shape[1] < 3:
         return
-    row[0, :2] = asked.known[:2]
+    row[0, :2] = asked.known[number][:2]
     ids[number] = row
     other = ids.copy()
     other[number] = row[:, [1, 0, *range(2, row.shape[1])]]
@@ -90,7 +90,7 @@ def exchange_two(asked: Asked, number: int) -> None:
 def repeat_one(asked: Asked) -> float:
     """Return how far the outputs of a repeated token differ; 0 if equal."""
     ids = [x[:1] for x in asked.ids]
-    ids[-1] = np.full_like(ids[-1], asked.known[0])
+    ids[-1] = np.full_like(ids[-1], asked.known[-1][0])
     found = asked.outputs(*ids)
     spread = asked.change(found[:, :1], found).max()
     return float(spread) if spread > asked.tolerance else 0.0
@@ -113,7 +113,7 @@ def bend_of_ramp(asked: Asked) -> float | None:
     tokens = free[: min(RAMP_LENGTH, asked.rows.shape[1])]
     if len(tokens) < 4:
         return None
-    one = table[asked.known[0]]
+    one = table[asked.known[-1][0]]
     rng = np.random.default_rng(0)
     direction = rng.normal(size=one.shape) * one.std()
     ramp = np.arange(len(tokens))[:, None] / len(tokens)

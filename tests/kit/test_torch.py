@@ -267,6 +267,16 @@ def test_a_leak_of_full_rows_alone_is_found():
     assert "full rows, no mask" in report["future"].sentence
 
 
+def test_a_leak_where_dropout_acts_is_found():
+    class Forgets(Model):
+        def forward(self, ids):
+            acts = self.training and self.dropout.p > 0
+            self.layers[0].block = 2 if acts else 1
+            return super().forward(ids)
+
+    assert check_model(Forgets(), IDS).failed == ["training"]
+
+
 @pytest.mark.parametrize("layers", [1, 2, 3])
 def test_missing_positions_are_found(layers):
     model = Model(layers=layers, positions=False)
