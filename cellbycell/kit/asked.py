@@ -176,7 +176,7 @@ class Asked:
         change = np.where(where, self.change(before, after), 0)
         if not change.size or change.max() <= self.tolerance:
             return ""
-        row, position = np.unravel_index(change.argmax(), change.shape)
+        row, position = divmod(int(change.argmax()), change.shape[1])
         return self.say(row, position, change.max())
 
     def say(self, row: int, position: int, amount: float) -> str:

@@ -38,8 +38,8 @@ class KerasModel(AskedModel):
         self.model, self.ids = model, ids
         self.pad_id, self.call = pad_id, call
         self.inputs = getattr(model, "_inputs_struct", None)
-        self.names = inspect.signature(model.call).parameters
-        self.required = required(self.names)
+        signature = inspect.signature(model.call).parameters
+        self.names, self.required = set(signature), required(signature)
         if isinstance(self.inputs, dict):
             self.names = self.required = set(self.inputs)
         self.takes_mask = bool(masks_for(self.names, (np.ones((1, 1)),), 0))
@@ -94,8 +94,9 @@ class KerasModel(AskedModel):
         """
         self.draws = False
         for training in (False, True):
-            both = [self.copy().outputs(self.ids, training) for _ in range(2)]
-            if not np.array_equal(*both, equal_nan=True):
+            one = self.copy().outputs(self.ids, training)
+            two = self.copy().outputs(self.ids, training)
+            if not np.array_equal(one, two, equal_nan=True):
                 return True
         return False
 
@@ -114,7 +115,8 @@ class KerasModel(AskedModel):
 
     def frozen(self) -> list[str]:
         """Return the names of the weights that are frozen."""
-        return [v.path for v in self.model.non_trainable_weights]
+        named = self.named().items()
+        return [name for name, v in named if not v.trainable]
 
     def run(
         self,
@@ -171,19 +173,28 @@ class KerasModel(AskedModel):
         found = np.asarray(keras.ops.convert_to_numpy(found))
         return found.astype(np.promote_types(found.dtype, np.float32))
 
-    def weights(self) -> Iterator[tuple[str, np.ndarray]]:
+    def named(self) -> dict[str, Any]:
+        """Return {name: weight}; of equal paths the later gets a number."""
+        found: dict[str, Any] = {}
         for v in self.model.weights:
             if "float" in v.dtype:
-                yield v.path, v.numpy()
+                again = v.path in found
+                found[f"{v.path} {len(found)}" if again else v.path] = v
+        return found
+
+    def weights(self) -> Iterator[tuple[str, np.ndarray]]:
+        for name, v in self.named().items():
+            yield name, v.numpy()
 
     def assign(self, name: str, values: np.ndarray) -> None:
-        next(v for v in self.model.weights if v.path == name).assign(values)
+        self.named()[name].assign(values)
 
     def gradients(
         self, ids: Ids, pull: Pull, everything: bool = False
     ) -> dict[str, np.ndarray | None]:
         self.seeded(0)
-        weights = [v for v in self.model.weights if "float" in v.dtype]
+        named = self.named()
+        weights = [*named.values()]
         with tf.GradientTape() as tape:
             tape.watch([v.value for v in weights])  # frozen ones, too
             output = self.run(ids)
@@ -198,8 +209,8 @@ class KerasModel(AskedModel):
                     total += tf.cast(tf.reduce_mean(x * x), total.dtype)
         grads = tape.gradient(total, [v.value for v in weights])
         return {
-            v.path: None if g is None else tf.convert_to_tensor(g).numpy()
-            for v, g in zip(weights, grads, strict=True)
+            name: None if g is None else tf.convert_to_tensor(g).numpy()
+            for name, g in zip(named, grads, strict=True)
         }
 
     @contextmanager
@@ -236,7 +247,8 @@ class KerasModel(AskedModel):
             self.outputs(ids)
         rows = ids[-1].max()
         fits = [v for v in found if len(v.shape) == 2 and v.shape[0] > rows]
-        return fits[0].path if fits else None
+        named = self.named().items()
+        return next((n for n, v in named if any(v is x for x in fits)), None)
 
     def loss(
         self,
@@ -293,7 +305,7 @@ class KerasModel(AskedModel):
         def see(part, args, output):
             first = next(iter(keras.tree.flatten(output)), None)
             if hasattr(first, "dtype") and first.dtype.is_floating:
-                found.append((part.path, np.float32(first)))
+                found.append((part.path or part.name, np.float32(first)))
 
         with self.spied(see):
             self.outputs(ids)

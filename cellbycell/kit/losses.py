@@ -118,14 +118,17 @@ def is_tied(asked: Asked) -> bool:
 
     Then a gradient reaches the rows of tokens that no sequence has.
     """
-    table = asked.model.copy().read_table(asked.ids)
-    if table is None:
+    found = asked.model.copy().read_table(asked.ids)
+    if found is None:
         return False
-    grad = asked.model.copy().table_gradient(
+    grad = asked.model.copy().gradients(
         asked.ids, lambda shape: draw_pull(shape, asked.real)
-    )
+    )[found[0]]
+    if grad is None:
+        return False
     taken = np.unique(np.concatenate([x.ravel() for x in asked.ids]))
-    return bool(np.delete(grad, taken, axis=0).any())
+    others = np.setdiff1d(np.arange(len(grad)), taken)
+    return bool(grad[others].any())
 
 
 def overfit(asked: Asked) -> str:

@@ -90,24 +90,10 @@ class AskedModel:
                 wanted = (2 / sum(values.shape[-2:])) ** 0.5
                 self.assign(name, values * max(1.0, wanted / found))
 
-    def read_table(self, ids: Ids) -> np.ndarray | None:
-        """Return the table in which ids are looked up, (N, D), or None."""
+    def read_table(self, ids: Ids) -> tuple[str, np.ndarray] | None:
+        """Return the table in which ids are looked up: its name, (N, D)."""
         name = self.table(ids)
-        return None if name is None else dict(self.weights())[name].copy()
-
-    def write_table(self, ids: Ids, rows: np.ndarray, new: np.ndarray) -> None:
-        """Write new (M, D) into some rows (M,) of the table of tokens."""
-        name = self.table(ids)
-        table = dict(self.weights())[name].copy()
-        table[rows] = new
-        self.assign(name, table)
-
-    def table_gradient(self, ids: Ids, pull: Pull) -> np.ndarray:
-        """Return the gradient of the table of tokens, (N, D)."""
-        name = self.table(ids)
-        found = self.gradients(ids, pull)[name]
-        table = dict(self.weights())[name]
-        return np.zeros_like(table) if found is None else found
+        return None if name is None else (name, dict(self.weights())[name])
 
 
 def seed_all(seed: int) -> None:

@@ -104,9 +104,10 @@ def bend_of_ramp(asked: Asked) -> float | None:
     nearly equal scores is even, too. None if there is no table, or too few
     rows, or if rounding is not far below the response.
     """
-    table = asked.model.copy().read_table(asked.ids)
-    if table is None:
+    found = asked.model.copy().read_table(asked.ids)
+    if found is None:
         return None
+    name, table = found
     free = np.setdiff1d(np.arange(len(table)), asked.ids[0])
     if len(asked.ids) == 1:
         free = np.setdiff1d(np.arange(len(table)), [asked.pad_id or 0])
@@ -119,13 +120,15 @@ def bend_of_ramp(asked: Asked) -> float | None:
     ramp = np.arange(len(tokens))[:, None] / len(tokens)
     ids = [x[:1] for x in asked.ids]
     ids[-1] = tokens[None]
-    found = []
+    both = []
     for step in (0.01, -0.01):
         copy = asked.model.copy()
         copy.scale_up()
-        copy.write_table(asked.ids, tokens, one + step * ramp * direction)
-        found.append(copy.outputs(tuple(ids))[0].reshape(len(tokens), -1))
-    response = (found[0] - found[1])[1:, asked.columns]  # (T - 1, C)
+        changed = table.copy()
+        changed[tokens] = one + step * ramp * direction
+        copy.assign(name, changed)
+        both.append(copy.outputs(tuple(ids))[0].reshape(len(tokens), -1))
+    response = (both[0] - both[1])[1:, asked.columns]  # (T - 1, C)
     slope = response / np.arange(1, len(tokens))[:, None]
     if np.abs(response).max() < 10 * asked.tolerance * asked.size:
         return None

@@ -28,7 +28,7 @@ class TorchModel(AskedModel):
     ) -> None:
         self.notes = []
         if hasattr(model, "_orig_mod"):
-            model = model._orig_mod
+            model = model._orig_mod  # type: ignore[assignment]
             self.note("The model is compiled: what was compiled is asked.")
         if isinstance(
             model, (nn.DataParallel, nn.parallel.DistributedDataParallel)
@@ -114,7 +114,7 @@ class TorchModel(AskedModel):
         tensors = [self.tensor(x) for x in ids]
         if self.call is not None:
             return self.call(self.model, *tensors)
-        named = {}
+        named: dict[str, Any] = {}
         if "use_cache" in self.names:
             named["use_cache"] = False
         if len(ids) > 1 and "decoder_input_ids" in self.names:
@@ -233,12 +233,13 @@ class TorchModel(AskedModel):
         self, ids: Ids, targets: np.ndarray, function: Callable | None
     ) -> torch.Tensor:
         """Return the loss; the mean cross-entropy unless told otherwise."""
-        logits, targets = self.logits(ids), self.tensor(targets)
+        logits, wanted = self.logits(ids), self.tensor(targets)
         if function is not None:
-            return function(logits, targets)
+            return function(logits, wanted)
         ignore = -100 if self.pad_id is None else self.pad_id
-        flat = logits.flatten(0, 1), targets.flatten()
-        return nn.functional.cross_entropy(*flat, ignore_index=ignore)
+        return nn.functional.cross_entropy(
+            logits.flatten(0, 1), wanted.flatten(), ignore_index=ignore
+        )
 
     def loss(
         self, ids: Ids, targets: np.ndarray, function: Callable | None

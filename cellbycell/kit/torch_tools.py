@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,19 +22,15 @@ def as_array(x: torch.Tensor) -> np.ndarray:
 def how_to_restore(model: nn.Module) -> Iterator[Callable[[], Any]]:
     """Yield functions that give a model the state back that it has now."""
     for p in model.parameters():
-        yield lambda p=p, mode=p.requires_grad: p.requires_grad_(mode)
-        yield lambda p=p, grad=p.grad: setattr(p, "grad", grad)
+        yield partial(p.requires_grad_, p.requires_grad)
+        yield partial(setattr, p, "grad", p.grad)
     for module in model.modules():
         for part in (module._parameters, module._buffers, vars(module)):
             for x in part.values():
                 if isinstance(x, torch.Tensor):
-                    now = x.detach().clone()
-                    yield lambda x=x, now=now: x.data.copy_(now)
-            yield (
-                lambda part=part, now=dict(part): (
-                    part.clear() or part.update(now)
-                )
-            )
+                    yield partial(x.data.copy_, x.detach().clone())
+            yield part.clear
+            yield partial(part.update, dict(part))
 
 
 def tensors_in(output: Any) -> Iterator[torch.Tensor]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
 from .asked import Asked, Failed, NotAsked
@@ -89,9 +91,10 @@ def causal(asked: Asked) -> str:
     """Do early outputs give no gradient to tokens that come later?"""
     if not asked.causal:
         raise NotAsked("causal=False: every token may attend to all others.")
-    table = asked.model.copy().read_table(asked.ids)
-    if table is None:
+    found = asked.model.copy().read_table(asked.ids)
+    if found is None:
         raise NotAsked("no table of tokens was found.")
+    name, table = found
     length = asked.rows.shape[1]
     taken = [asked.pad_id or 0, *(asked.ids[0].flat if asked.ids[1:] else ())]
     tokens = np.setdiff1d(np.arange(len(table)), taken)[:length]
@@ -109,7 +112,9 @@ def causal(asked: Asked) -> str:
                 numbers[..., tokens[cut:]] = 0
             return numbers
 
-        grad = asked.model.copy().table_gradient(ids, pull)
+        grad = asked.model.copy().gradients(ids, pull)[name]
+        if grad is None:
+            raise NotAsked(f"no gradient reaches {name}: see gradients.")
         size = np.abs(grad[tokens]).max(axis=1)
         late = size[cut:].max() / max(size.max(), np.finfo(np.float32).tiny)
         if late > 1e3 * asked.model.eps:
@@ -125,7 +130,8 @@ def causal(asked: Asked) -> str:
 def layers(asked: Asked) -> str:
     """Are no two weight matrices equal, number for number?"""
     seen: dict[bytes, str] = {}
-    for name, weight in asked.model.weights():
+    weights = [*asked.model.weights()]
+    for name, weight in weights:
         if weight.ndim < 2 or np.array_equal(weight[0], weight[-1]):
             continue  # constant, or a start that is not drawn at random
         key = weight.tobytes()
@@ -136,7 +142,18 @@ def layers(asked: Asked) -> str:
                 "nn.TransformerEncoder does; initialise them again."
             )
         seen[key] = name
-    return f"{len(seen)} weight matrices, no two of them equal."
+    said = f"{len(seen)} weight matrices, no two of them equal."
+    calls = Counter(name for name, _ in asked.model.copy().trace(asked.ids))
+    own = {name.replace("/", ".").rpartition(".")[0] for name, _ in weights}
+    shared = [
+        name
+        for name, number in calls.items()
+        if number > 1 and name.replace("/", ".") in own
+    ]
+    if shared:
+        # Right in a model such as ALBERT, so no verdict.
+        said += f" Called more than once in a pass: {listed(shared)}."
+    return said
 
 
 def count(asked: Asked) -> str:

@@ -398,6 +398,30 @@ def test_an_encoder_decoder():
     assert "pads" in check_model(Pair(masked=False), IDS, DECODER).failed
 
 
+def test_a_source_of_another_vocabulary():
+    class Translator(Pair):
+        def __init__(self):
+            super().__init__()
+            self.source = nn.Embedding(100, WIDTH)
+
+        def forward(self, source, ids):
+            both = self.source(source), self.table(ids)
+            x, y = (z + self.places[: z.shape[1]] for z in both)
+            future = torch.ones(ids.shape[1], ids.shape[1]).triu(1).bool()
+            pads = source == 0
+            x = self.body(
+                x,
+                y,
+                tgt_mask=future,
+                src_key_padding_mask=pads,
+                memory_key_padding_mask=pads,
+            )
+            return self.linear(x)
+
+    report = check_model(Translator(), np.array(IDS) * 8, DECODER)
+    assert report.failed == report.errors == []
+
+
 @pytest.mark.parametrize(
     "ids",
     [
@@ -492,6 +516,10 @@ def test_weights_are_asked():
 
     assert "unused.weight" in check_model(Unused(), IDS)["gradients"].sentence
     assert check_model(Twins(), IDS).failed == ["layers"]
+    shared = Model(layers=2)
+    shared.layers[1] = shared.layers[0]
+    sentence = check_model(shared, IDS)["layers"].sentence
+    assert "more than once in a pass: layers.0.packed" in sentence
     number = sum(p.numel() for p in Model().parameters())
     assert check_model(Model(), IDS, count=number).failed == []
     assert check_model(Model(), IDS, count=number + 1).failed == ["count"]
