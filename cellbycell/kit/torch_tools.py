@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from .outputs import named_parts
+
 HALVES = {torch.float16, torch.bfloat16}
 
 
@@ -38,10 +40,7 @@ def tensors_in(output: Any) -> Iterator[torch.Tensor]:
     if isinstance(output, torch.Tensor):
         if output.is_floating_point() and not output.is_nested:
             yield output
-    elif isinstance(output, (list, tuple)):
-        for part in output:
-            yield from tensors_in(part)
-    elif hasattr(output, "values"):
-        yield from tensors_in([*output.values()])
-    elif hasattr(output, "__dict__"):
-        yield from tensors_in([*vars(output).values()])
+    else:
+        for _, _, part in named_parts(output):
+            if part is not output:
+                yield from tensors_in(part)
