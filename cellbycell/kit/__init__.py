@@ -97,7 +97,8 @@ def check_model(
     """Ask a model all questions that its arguments allow.
 
     model: an nn.Module or a Keras model; it, its modes and gradients, and
-    all generators are afterwards what they were.
+    all generators are afterwards what they were. Each question is asked of a
+    copy, so a small configuration is answered sooner than a large model.
     token_ids (B, T): a list, an array or a tensor; best are two sequences or
     more, of different tokens and lengths, pads on the right. No longer rows
     are given to the model than these.

@@ -89,6 +89,13 @@ class ModelOutput(OrderedDict):
     """As in Transformers: a dict whose keys are attributes, too."""
 
 
+class Cache:
+    """What models return beside the logits; it is no output."""
+
+    def __init__(self, values):
+        self.values = values
+
+
 class Masked(Model):
     """Take an attention mask of any type; without pads, none."""
 
@@ -183,7 +190,7 @@ SITUATIONS = {
     "list": (returns(lambda x: [x, None]), "output[0]"),
     "dataclass": (returns(lambda x: Output(None, x)), "output.logits"),
     "ModelOutput": (
-        returns(lambda x: ModelOutput(loss=x.sum(), logits=x)),
+        returns(lambda x: ModelOutput(cache=Cache(x), logits=x)),
         "output['logits']",
     ),
     "hidden state": (
