@@ -168,6 +168,9 @@ class TorchModel(AskedModel):
     def gradients(
         self, ids: Ids, pull: Pull, everything: bool = False
     ) -> dict[str, np.ndarray | None]:
+        for module in self.model.modules():
+            if type(module) is nn.Embedding:
+                module.padding_idx = None  # it gives its row no gradient
         self.seeded()
         output = self.run(ids)
         found, _ = find_logits(output, ids[-1].shape)

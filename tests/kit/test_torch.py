@@ -521,6 +521,17 @@ def test_weights_are_asked():
             super().__init__(layers=2)
             self.layers[1].load_state_dict(self.layers[0].state_dict())
 
+    class Kinds(Model):
+        """Add the vector of a kind of token that is always the pads' own."""
+
+        def __init__(self):
+            super().__init__()
+            self.kinds = nn.Embedding(2, WIDTH, padding_idx=0)
+
+        def embed(self, ids):
+            return super().embed(ids) + self.kinds(ids * 0) + 0.1
+
+    assert check_model(Kinds(), IDS).failed == []
     assert "unused.weight" in check_model(Unused(), IDS)["gradients"].sentence
     assert check_model(Twins(), IDS).failed == ["layers"]
     shared = Model(layers=2)
