@@ -25,7 +25,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from cellbycell.kit import check_model
 
-LIMIT = 20e6  # parameters
+LIMIT = 30e6  # parameters
 SECONDS = 240
 VOCABULARY, WIDTH, HIDDEN, HEADS, LAYERS, LENGTH = 64, 32, 64, 4, 2, 64
 NAMES = {
@@ -44,7 +44,7 @@ NAMES = {
     "moe_topk moe_k",
     LENGTH: "max_position_embeddings n_positions n_ctx max_seq_len seq_length "
     "max_sequence_length",
-    8: "head_dim d_kv kv_channels v_head_dim qk_nope_head_dim "
+    8: "head_dim rotary_dim d_kv kv_channels v_head_dim qk_nope_head_dim "
     "qk_rope_head_dim linear_key_head_dim linear_value_head_dim",
     16: "q_lora_rank kv_lora_rank",
 }
@@ -59,6 +59,8 @@ def make(family):
     known = vars(kind())
     sizes = {name: size for name, size in SIZES.items() if name in known}
     sizes |= {"is_decoder": True} if "is_decoder" in known else {}
+    if "kv_lora_rank" in known:  # latent attention has keys for each head
+        sizes["num_key_value_heads"] = HEADS
     config = kind(**sizes, pad_token_id=0, bos_token_id=1, eos_token_id=2)
     auto = transformers.AutoModelForCausalLM
     with torch.device("meta"):
