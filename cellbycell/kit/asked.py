@@ -1,0 +1,215 @@
+"""A model with its rows of ids, and how far two outputs differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+# Logits below this are masked columns: no rounding error may count there.
+MASKED = -1e4
+# How many numbers of logits are computed in one call at most.
+MAX_NUMBERS = 2**24
+
+
+class Failed(Exception):
+    """Raised by a check with the sentence of its verdict."""
+
+
+class NotAsked(Exception):
+    """Raised by a check that cannot be asked, with the reason."""
+
+
+def as_3d(found: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    """Return outputs for ids (B, T) as (B, T, C).
+
+    Raises NotAsked if they have other axes: the check `shape` says so.
+    """
+    if found.shape[:2] != ids.shape:
+        raise NotAsked("the outputs have another shape: see shape.")
+    return found.reshape(*ids.shape, -1)
+
+
+class Asked:
+    """A model, the ids that it is asked about, and what is known of it.
+
+    model: TorchModel or KerasModel. ids: (token_ids,) or (source_ids,
+    decoder_ids); the outputs belong to the last, of shape (B, T).
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        ids: tuple[np.ndarray, ...],
+        pad_id: int | None,
+        causal: bool,
+        **facts: Any,
+    ) -> None:
+        self.model, self.ids, self.pad_id = model, ids, pad_id
+        self.causal, self.facts = causal, facts
+        self.rows = ids[-1]  # (B, T)
+        self.real = self.real_tokens(self.rows)  # (B, T)
+        # The tokens of the source may be too many for the decoder's table.
+        self.known = [np.unique(x[self.real_tokens(x)]) for x in ids]
+        if min(map(len, self.known)) < 2 or not (self.real.sum(1) > 1).any():
+            raise ValueError(
+                "give at least one sequence with two different tokens besides "
+                f"the pads, pad_id={pad_id}; of a source, too"
+            )
+
+    def real_tokens(self, ids: np.ndarray) -> np.ndarray:
+        """Return which ids are tokens and not pads, (B, T)."""
+        if self.pad_id is None:
+            return np.ones_like(ids, dtype=bool)
+        return ids != self.pad_id
+
+    def outputs(
+        self, *ids: np.ndarray, scale: bool = False, **options: Any
+    ) -> np.ndarray:
+        """Return the outputs of a fresh copy of the model, (B, T, C).
+
+        scale: whether its small matrices are scaled up.
+        """
+        copy = self.model.copy()
+        if scale:
+            copy.scale_up()
+        return as_3d(copy.outputs(ids, **options), ids[-1])
+
+    @cached_property
+    def first(self) -> np.ndarray:
+        """The outputs for the ids as they were given, of any shape."""
+        return self.model.copy().outputs(self.ids)
+
+    @cached_property
+    def base(self) -> np.ndarray:
+        """The outputs for the ids as they were given, (B, T, C).
+
+        Raises NotAsked if `shape` fails, for nothing can be compared then.
+        """
+        base = as_3d(self.first, self.rows)
+        if np.isnan(base[self.real]).any():
+            raise NotAsked("the outputs are not finite: see shape.")
+        return base
+
+    def ready(self) -> None:
+        """Raise NotAsked if there are no outputs to compare."""
+        assert self.base.ndim == 3
+
+    @cached_property
+    def columns(self) -> np.ndarray:
+        """Which columns of the outputs are compared, (C,).
+
+        Columns that are masked everywhere, by -1e9 or minus infinity, would
+        hide what happens in the others.
+        """
+        masked = self.base[self.real].max(axis=0) < MASKED
+        if masked.all():
+            return ~masked | True
+        if masked.any():
+            self.model.note(
+                f"{masked.sum()} of {masked.size} columns of the logits are "
+                "masked, and are left out of all comparisons."
+            )
+        return ~masked
+
+    @cached_property
+    def size(self) -> float:
+        """The largest output at a token, with which changes are compared."""
+        kept = self.base[self.real][:, self.columns]
+        kept = np.abs(kept[np.isfinite(kept)])
+        return float(kept.max(initial=np.finfo(np.float32).tiny))
+
+    @cached_property
+    def tolerance(self) -> float:
+        """The largest change, in parts of the size, that may be rounding.
+
+        It is measured: each weight of a copy is moved by the smallest
+        relative step of its type, as rounding does in each product.
+        """
+        copy = self.model.copy()
+        copy.jiggle()
+        jiggled = as_3d(copy.outputs(self.ids), self.rows)
+        noise = self.change(self.base, jiggled)[self.real]
+        noise = noise[np.isfinite(noise)]
+        usual = float(np.quantile(noise, 0.9)) if noise.size else 0.0
+        return max(100 * self.model.eps, 50 * usual)
+
+    @cached_property
+    def is_random(self) -> bool:
+        """Whether the model draws at random in evaluation mode."""
+        other = self.outputs(*self.ids, seed=1)
+        found = bool((self.change(self.base, other)[self.real] > 0).any())
+        if found:
+            self.model.note(
+                "The model draws at random in evaluation mode: it is asked "
+                "with the generator fixed."
+            )
+        return found
+
+    def refuse_random(self) -> None:
+        """Raise NotAsked for a model whose numbers differ with the shape."""
+        if self.is_random:
+            raise NotAsked(
+                "the model draws at random in evaluation mode, other numbers "
+                "for other shapes: see calls."
+            )
+
+    def change(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+        """Return by how much outputs (B, T, C) differ, (B, T).
+
+        In parts of the largest output; NaN counts as infinite.
+        """
+        before, after = before[..., self.columns], after[..., self.columns]
+        with np.errstate(invalid="ignore"):
+            gap = np.where(before == after, 0, np.abs(before - after))
+        return np.nan_to_num(gap.max(axis=-1), nan=np.inf) / self.size
+
+    def say_change(
+        self, before: np.ndarray, after: np.ndarray, where: np.ndarray
+    ) -> str:
+        """Say where outputs (B, T, C) differ most beyond rounding, or "".
+
+        where: the positions that are compared, (B, T).
+        """
+        change = np.where(where, self.change(before, after), 0)
+        if not change.size or change.max() <= self.tolerance:
+            return ""
+        row, position = divmod(int(change.argmax()), change.shape[1])
+        return self.say(row, position, change.max())
+
+    def say(self, row: int, position: int, amount: float) -> str:
+        """Return "sequence 0, position 3, by 1.2e-02 of the largest ..."."""
+        return (
+            f"the output of sequence {row}, position {position}, by "
+            f"{amount:.1e} of the largest output"
+        )
+
+    def exchange(
+        self, ids: np.ndarray, where: np.ndarray, number: int = -1
+    ) -> np.ndarray:
+        """Return ids with the tokens there exchanged for other known ones.
+
+        number: 0 for those of the source.
+        """
+        known = self.known[number]
+        return np.where(
+            where, known[(np.searchsorted(known, ids) + 1) % len(known)], ids
+        )
+
+    def fill_pads(self, ids: np.ndarray, number: int = -1) -> np.ndarray:
+        """Return ids with known tokens in place of pads."""
+        known = self.known[number]
+        order = np.arange(ids.size).reshape(ids.shape) % len(known)
+        return np.where(self.real_tokens(ids), ids, known[order])
+
+    def in_chunks(self, count: int) -> Iterable[slice]:
+        """Yield slices of so many rows that fit into one call."""
+        numbers = max(1, self.rows.shape[1] * self.base.shape[-1])
+        step = max(1, min(256, MAX_NUMBERS // numbers))
+        return (slice(i, i + step) for i in range(0, count, step))
+
+
+# A check asks the model and returns what it says if the model passes.
+Check = Callable[[Asked], str]

@@ -1,0 +1,46 @@
+"""Tensors as arrays, and the state of a model that cannot be copied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from .outputs import named_parts
+
+HALVES = {torch.float16, torch.bfloat16}
+
+
+def as_array(x: torch.Tensor) -> np.ndarray:
+    """Return a tensor of any device and type as an array."""
+    x = x.detach().cpu()
+    return (x.float() if x.dtype in HALVES else x).numpy()
+
+
+def how_to_restore(model: nn.Module) -> Iterator[Callable[[], Any]]:
+    """Yield functions that give a model the state back that it has now."""
+    for p in model.parameters():
+        yield partial(p.requires_grad_, p.requires_grad)
+        yield partial(setattr, p, "grad", p.grad)
+    for module in model.modules():
+        for part in (module._parameters, module._buffers, vars(module)):
+            for x in part.values():
+                if isinstance(x, torch.Tensor):
+                    yield partial(x.data.copy_, x.detach().clone())
+            yield part.clear
+            yield partial(part.update, dict(part))
+
+
+def tensors_in(output: Any) -> Iterator[torch.Tensor]:
+    """Yield the floating tensors of a model's or a module's output."""
+    if isinstance(output, torch.Tensor):
+        if output.is_floating_point() and not output.is_nested:
+            yield output
+    else:
+        for _, _, part in named_parts(output):
+            if part is not output:
+                yield from tensors_in(part)

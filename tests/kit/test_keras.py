@@ -1,0 +1,250 @@
+"""The kit on Keras models: every situation of a reader's own model."""
+
+import copy
+import random
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras import layers
+
+from cellbycell.kit import check_model, where_it_differs
+
+IDS = [[3, 4, 5, 6, 7, 8, 9, 10], [11, 12, 3, 4, 5, 0, 0, 0]]
+TARGETS = [[4, 5, 6, 7, 8, 9, 10, 11], [12, 3, 4, 5, 0, 0, 0, 0]]
+VOCABULARY, WIDTH = 20, 16
+
+
+class Model(keras.Model):
+    """A small language model; its options are the situations."""
+
+    def __init__(self, leak=False, positions=True, depth=1, **options):
+        super().__init__(**options)
+        self.leak = leak
+        self.table = layers.Embedding(VOCABULARY, WIDTH)
+        self.places = layers.Embedding(8, WIDTH) if positions else None
+        self.stack = [
+            layers.MultiHeadAttention(2, 8, dropout=0.2) for _ in range(depth)
+        ]
+        self.norm = layers.LayerNormalization()
+        self.dropout = layers.Dropout(0.2)
+        self.linear = layers.Dense(VOCABULARY)
+
+    def call(self, ids, training=False):
+        x = self.table(ids)
+        if self.places is not None:
+            x = x + self.places(tf.range(tf.shape(ids)[1]))
+        x = self.dropout(x, training=training)
+        for layer in self.stack:
+            x = x + layer(
+                x, x, use_causal_mask=not self.leak, training=training
+            )
+        return self.linear(self.norm(x))
+
+
+class AsDict(Model):
+    def call(self, ids, training=False):
+        return {"logits": super().call(ids, training), "loss": None}
+
+
+class MaskedColumns(Model):
+    def call(self, ids, training=False):
+        x = super().call(ids, training)
+        return tf.where(tf.range(VOCABULARY) < 3, -1e9, x)
+
+
+class DropsInEvaluation(Model):
+    def call(self, ids, training=False):
+        return tf.nn.dropout(super().call(ids, training), 0.2)
+
+
+def functional(leak=False):
+    """Return a functional model with a dict of inputs, as in KerasHub."""
+    ids = keras.Input((None,), dtype="int32", name="token_ids")
+    mask = keras.Input((None,), dtype="int32", name="padding_mask")
+    x = layers.Embedding(VOCABULARY, WIDTH)(ids)
+    x = x + layers.Conv1D(WIDTH, 2, padding="causal")(x)
+    x = x + layers.MultiHeadAttention(2, 8)(
+        x, x, attention_mask=mask[:, None, :], use_causal_mask=not leak
+    )
+    x = layers.Dense(VOCABULARY)(layers.LayerNormalization()(x))
+    return keras.Model({"token_ids": ids, "padding_mask": mask}, x)
+
+
+def half(**options):
+    return Model(dtype="mixed_float16", **options)
+
+
+def frozen(**options):
+    model = Model(**options)
+    model.table.trainable = False
+    return model
+
+
+# Situation: (a function that makes the model, what the notes have to say).
+SITUATIONS = {
+    "not built": (Model, "not built"),
+    "two layers": (lambda **o: Model(depth=2, **o), ""),
+    "dict": (AsDict, "output['logits']"),
+    "a dict of inputs": (functional, "padding_mask: given"),
+    "mixed_float16": (half, "asked in float32"),
+    "frozen": (frozen, ""),
+    "columns of -1e9": (MaskedColumns, "3 of 20 columns"),
+}
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    keras.utils.set_random_seed(0)
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_a_correct_model_passes(name):
+    make, note = SITUATIONS[name]
+    report = check_model(make(), IDS, targets=TARGETS, untrained=True)
+    assert report.failed == report.errors == [], report
+    assert note in " ".join(report.notes)
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_a_leak_is_found(name):
+    make, _ = SITUATIONS[name]
+    report = check_model(make(leak=True), IDS)
+    assert {"future", "training", "causal"} <= {*report.failed}, report
+    assert report.errors == []
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_missing_positions_are_found(depth):
+    model = Model(positions=False, depth=depth)
+    assert "order" in check_model(model, IDS).failed
+
+
+def test_dropout_in_evaluation_is_asked_with_the_generator_fixed():
+    report = check_model(DropsInEvaluation(), IDS)
+    assert report.failed == ["calls"] and report.errors == []
+    assert "generator fixed" in " ".join(report.notes)
+    report = check_model(DropsInEvaluation(leak=True), IDS)
+    assert "future" in report.failed
+
+
+def test_a_mask_edited_in_place_is_found():
+    class Cached(Model):
+        mask = None
+
+        def call(self, ids, training=False):
+            if self.mask is None:
+                self.mask = np.ones((1, ids.shape[1]), "float32")
+            self.mask *= (ids.numpy() != 0).any(0)
+            return super().call(ids, training) * self.mask[..., None]
+
+    model = Cached()
+    model(np.array(IDS))
+    model.mask = None
+    assert "calls" in check_model(model, IDS[:1]).failed
+    assert model.mask is None
+
+
+class Pair(keras.Model):
+    """An encoder-decoder that may forget its source."""
+
+    def __init__(self, reads=True):
+        super().__init__()
+        self.reads = float(reads)
+        self.table = layers.Embedding(VOCABULARY, WIDTH)
+        self.places = layers.Embedding(8, WIDTH)
+        self.attention = layers.MultiHeadAttention(2, 8)
+        self.cross = layers.MultiHeadAttention(2, 8)
+        self.linear = layers.Dense(VOCABULARY)
+
+    def call(self, source, ids, training=False):
+        x, memory = (
+            self.table(y) + self.places(tf.range(tf.shape(y)[1]))
+            for y in (ids, source)
+        )
+        x = x + self.attention(x, x, use_causal_mask=True)
+        mask = (source != 0)[:, None]
+        x = x + self.reads * self.cross(x, memory, attention_mask=mask)
+        return self.linear(x)
+
+
+def test_an_encoder_decoder():
+    decoder = [[1, 13, 14, 15, 16], [1, 17, 13, 0, 0]]
+    assert check_model(Pair(), IDS, decoder).failed == []
+    failed = check_model(Pair(reads=False), IDS, decoder).failed
+    assert {"source", "order"} <= {*failed}
+
+
+def test_an_error_is_no_verdict():
+    report = check_model(Model(), np.array(IDS) + 15, pad_id=None)
+    assert report.failed == [] and "future" in report.errors
+
+
+def state(model):
+    """Return all that a caller may notice of a model and the generators."""
+    from tensorflow.python.eager import context
+
+    return copy.deepcopy(
+        (
+            [v.numpy().tolist() for v in model.variables],
+            [v.trainable for v in model.variables],
+            [
+                part.rate
+                for part in model._flatten_layers()
+                if "rate" in vars(part)
+            ],
+            context.context()._seed,
+            context.context()._rng.getstate(),
+            random.getstate(),
+            np.random.get_state()[1].tolist(),  # noqa: NPY002
+        )
+    )
+
+
+@pytest.mark.parametrize("make", [Model, DropsInEvaluation])
+@pytest.mark.parametrize("ids", [IDS, [[3, 4, 99]]])
+def test_everything_is_afterwards_as_it_was(make, ids):
+    model = make()
+    model(np.array(IDS), training=True)
+    before = state(model)
+    check_model(model, ids, targets=ids, overfit=True, untrained=True)
+    assert state(model) == before
+    tf.random.set_seed(3)
+    drawn = tf.random.normal((3,)).numpy()
+    tf.random.set_seed(3)
+    check_model(model, ids)
+    assert (tf.random.normal((3,)).numpy() == drawn).all()
+
+
+def loss_over_tokens(logits, targets):
+    each = keras.ops.sparse_categorical_crossentropy(
+        targets, logits, from_logits=True
+    )
+    real = tf.cast(targets != 0, each.dtype)
+    return tf.reduce_sum(each * real) / tf.reduce_sum(real)
+
+
+def test_the_loss_is_asked():
+    settings = {"targets": TARGETS, "loss": loss_over_tokens}
+    report = check_model(
+        Model(), IDS, **settings, untrained=True, overfit=True
+    )
+    assert report.failed == report.errors == []
+    assert report["overfit"].status == "passed"
+    settings["loss"] = lambda x, y: tf.reduce_mean(
+        keras.ops.sparse_categorical_crossentropy(y, x, from_logits=True)
+    )
+    assert "loss" in check_model(Model(), IDS, **settings).failed
+
+
+def test_where_a_reference_differs():
+    model, other = Model(depth=2), Model(depth=2)
+    model(np.array(IDS)), other(np.array(IDS))
+    other.set_weights(model.get_weights())
+    assert check_model(model, IDS, reference=other).failed == []
+    other.norm.gamma.assign(other.norm.gamma + 0.1)
+    sentence = check_model(model, IDS, reference=other)["reference"].sentence
+    assert "layer_normalization" in sentence
+    changes = [d.change for d in where_it_differs(model, other, IDS)]
+    assert changes[0] == 0 < changes[-1]

@@ -1,0 +1,67 @@
+"""The report, and what the kit imports."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from cellbycell.kit import CHECKS, CheckFailed, Report, Result
+from tools.measure import correct
+from tools.settings import BOOK, ROOT
+
+
+def report(*statuses):
+    names = ["future", "pads", "alone", "calls"]
+    results = [
+        Result(name, status, f"What {name} saw.", "symptoms.html#x")
+        for name, status in zip(names, statuses, strict=False)
+    ]
+    return Report(results, ["A float32 copy is asked."])
+
+
+def test_a_report_is_a_table():
+    lines = str(report("passed", "failed", "error", "not asked")).split("\n")
+    assert lines == [
+        "future     passed    What future saw.",
+        "pads       failed    What pads saw. See symptoms.html#x",
+        "alone      error     What alone saw.",
+        "calls      not asked What calls saw.",
+        "* A float32 copy is asked.",
+    ]
+
+
+def test_names_by_status():
+    found = report("passed", "failed", "error", "not asked")
+    assert found["pads"].status == "failed"
+    assert (found.passed, found.failed) == (["future"], ["pads"])
+    assert found.errors == ["alone"] and len(found) == 4
+
+
+@pytest.mark.parametrize("status", ["failed", "error"])
+def test_a_test_fails(status):
+    with pytest.raises(CheckFailed, match=f"pads .{status}.: What pads saw."):
+        report("passed", status).raise_if_failed()
+    report("passed", "not asked").raise_if_failed()
+
+
+def test_each_symptom_is_a_section_of_the_page():
+    page = (BOOK / "symptoms.md").read_text("utf-8")
+    heads = re.findall(r"^## (.+)$", page, re.M)
+    sections = {re.sub(r"[^a-z0-9]+", "-", head.lower()) for head in heads}
+    assert {section for _, section in CHECKS.values()} <= sections
+
+
+@pytest.mark.parametrize("framework", ["torch", "tensorflow", "keras"])
+def test_no_framework_is_imported(framework):
+    code = "import sys, cellbycell.kit; assert sys.argv[1] not in sys.modules"
+    subprocess.run(
+        [sys.executable, "-c", code, framework], cwd=ROOT, check=True
+    )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_correct_models_of_random_design(seed):
+    """`python -m tools.measure.correct` asks many more, of Keras, too."""
+    found = correct.report_on(correct.draw(seed), correct.make_torch)
+    assert found.failed == found.errors == []
