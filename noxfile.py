@@ -112,11 +112,12 @@ def newest_tools(session):
     compare(session, pins(FRAMEWORKS) + TOOLS, "--numprocesses=0")
 
 
-@nox.session
+@nox.session(reuse_venv=False)  # or both frameworks would be there
 def package(session):
     """The package without the checkout, and beside one framework alone."""
-    session.install("pip", *pins(["torch"]))
+    torch, tensorflow, plots = pins(["torch", "tensorflow", "matplotlib"])
     pip = ["python", "-m", "pip"]
+    session.install("pip", torch)
     with TemporaryDirectory() as folder:
         wheel = [*pip, "wheel", "--no-deps", f"--wheel-dir={folder}", "."]
         session.run(*wheel)
@@ -131,17 +132,22 @@ def package(session):
         session.install(str(wheel))
         session.run("python", "-c", "import cellbycell.pytorch")
         session.run(*pip, "uninstall", "--yes", "torch")
-        session.install(*pins(["tensorflow"]))
+        session.install(tensorflow)
         session.run("python", "-c", "import cellbycell.tensorflow")
 
         # As in Colab: a chapter's first cell brings what is missing.
         session.run(*pip, "uninstall", "--yes", "cellbycell")
         bring = source("masks.ipynb", "bring-package")
-        for address, code in [("/OWNER/", 1), (Path(folder).as_uri(), 0)]:
+        for address, words, code in [
+            ("https://github.com/OWNER/book", "pip install .", 1),
+            (Path(folder).as_uri(), "Installing cellbycell from file:", 0),
+        ]:
             cell = re.sub('(?<=REPOSITORY = ").*(?=")', address, bring)
-            session.run("python", "-c", cell, success_codes=[code])
-        others = pins(["torch", "matplotlib"])
-        session.install(*others, "nbconvert", "ipykernel")
+            command = ["python", "-c", cell]
+            said = session.run(*command, success_codes=[code], silent=True)
+            if words not in said:
+                session.error(said)
+        session.install(torch, plots, "nbconvert", "ipykernel")
         convert = ["jupyter", "nbconvert", "--execute", "--to=notebook"]
         names = sorted(map(str, Path().glob("*.ipynb")))
         session.run(*convert, "--output-dir=run", *names)
