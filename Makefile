@@ -15,7 +15,7 @@ unexport PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE
 
 PAGES := $(shell find book -name '*.md' -o -name '*.ipynb')
 PARTS := _config.yml _toc.yml \
-	$(shell find book/_* -type f ! -path '*/__pycache__/*')
+	$(shell find book/_* cellbycell -type f ! -path '*/__pycache__/*')
 
 .PHONY: help site serve watch pdf test proof outputs package mutants chapter bench \
 	constraints repository clean
@@ -65,8 +65,8 @@ constraints: ## write constraints.txt and .ci/site.txt anew from requirements.tx
 repository: .venv/installed ## set the repository's address (SLUG=owner/name)
 	@.venv/bin/python -m tools.commands.repository '$(SLUG)'
 
-clean: ## remove the built site and caches, but not .venv
-	rm -rf _build .hypothesis .pytest_cache .ruff_cache
+clean: ## remove what was built and caches, but not .venv
+	rm -rf _build build .hypothesis .pytest_cache .ruff_cache
 	find . -path ./.venv -prune -o -name __pycache__ -exec rm -rf {} +
 
 # A changed page is built alone; any other change builds all anew. A build

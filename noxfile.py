@@ -10,7 +10,11 @@ with uv installed,
 spares PyTorch's CUDA build and fetches Python 3.13 where there is none.
 """
 
+import json
+import re
+import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import nox
 
@@ -52,7 +56,14 @@ TOOLS = ["nbval", "pytest", "pytest-xdist", "PyYAML"]
 SITE = [
     *("sphinx", "myst-nb", "sphinx-book-theme", "sphinx-comments"),
     *("sphinx-copybutton", "sphinx-design", "sphinx-external-toc"),
-    *("sphinxext-opengraph", "math-core", "ziamath", "fonttools", "brotli"),
+    *(
+        "sphinx-autoapi",
+        "sphinxext-opengraph",
+        "math-core",
+        "ziamath",
+        "fonttools",
+        "brotli",
+    ),
     "tinycss2",
 ]
 
@@ -99,6 +110,58 @@ def newest(session):
 def newest_tools(session):
     """The newest versions of what compares, in one process."""
     compare(session, pins(FRAMEWORKS) + TOOLS, "--numprocesses=0")
+
+
+@nox.session(reuse_venv=False)  # or both frameworks would be there
+def package(session):
+    """The package without the checkout, and beside one framework alone."""
+    torch, tensorflow, plots = pins(["torch", "tensorflow", "matplotlib"])
+    pip = ["python", "-m", "pip"]
+    session.install("pip", torch)
+    with TemporaryDirectory() as folder:
+        wheel = [*pip, "wheel", "--no-deps", f"--wheel-dir={folder}", "."]
+        session.run(*wheel)
+        archive = Path(folder, "archive", "main.zip")
+        archive.parent.mkdir()
+        git = ["git", "archive", "--prefix=book/", f"--output={archive}"]
+        session.run(*git, "HEAD", external=True)
+        shutil.copytree("book", f"{folder}/alone", ignore=but_notebooks)
+        session.chdir(f"{folder}/alone")
+
+        [wheel] = Path(folder).glob("*.whl")
+        session.install(str(wheel))
+        session.run("python", "-c", "import cellbycell.pytorch")
+        session.run(*pip, "uninstall", "--yes", "torch")
+        session.install(tensorflow)
+        session.run("python", "-c", "import cellbycell.tensorflow")
+
+        # As in Colab: a chapter's first cell brings what is missing.
+        session.run(*pip, "uninstall", "--yes", "cellbycell")
+        bring = source("masks.ipynb", "bring-package")
+        for address, words, code in [
+            ("https://github.com/OWNER/book", "pip install .", 1),
+            (Path(folder).as_uri(), "Installing cellbycell from file:", 0),
+        ]:
+            cell = re.sub('(?<=REPOSITORY = ").*(?=")', address, bring)
+            command = ["python", "-c", cell]
+            said = session.run(*command, success_codes=[code], silent=True)
+            if words not in said:
+                session.error(said)
+        session.install(torch, plots, "nbconvert", "ipykernel")
+        convert = ["jupyter", "nbconvert", "--execute", "--to=notebook"]
+        names = sorted(map(str, Path().glob("*.ipynb")))
+        session.run(*convert, "--output-dir=run", *names)
+
+
+def but_notebooks(folder, names):
+    """Return the names that are no notebooks, for shutil.copytree."""
+    return [name for name in names if not name.endswith(".ipynb")]
+
+
+def source(notebook, name):
+    """Return the source of a notebook's cell."""
+    cells = json.loads(Path(notebook).read_text("utf-8"))["cells"]
+    return "".join(*(cell["source"] for cell in cells if cell["id"] == name))
 
 
 @nox.session(venv_backend="none")

@@ -8,7 +8,7 @@ fresh=$(mktemp -d)
 trap 'rm -rf "$fresh"' EXIT
 mkdir "$fresh/tools"
 cp tools/install.sh tools/hashes.sh "$fresh/tools"
-grep -v '^-c ' requirements.txt >"$fresh/requirements.txt"
+grep -vE '^-[ce] ' requirements.txt >"$fresh/requirements.txt"
 cd "$fresh"
 sh tools/install.sh || { cp -r _build "$book"; exit 1; }
 

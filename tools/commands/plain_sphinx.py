@@ -32,7 +32,8 @@ PARTS = ["a", "details", "h1", "h2", "h3", "img", "input", "math", "table"]
 
 def build(python, folder):
     """Build a copy of the sources in a folder; return where the pages are."""
-    shutil.copytree(ROOT / "book", folder / "book")
+    for name in ("book", "cellbycell"):
+        shutil.copytree(ROOT / name, folder / name)
     shutil.copy(CONFIG, folder)
     shutil.copy(CONTENTS, folder)
     if (ROOT / ".git").exists():  # where the address may stand

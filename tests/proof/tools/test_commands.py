@@ -166,8 +166,10 @@ def test_repository_changes_its_address_and_nothing_else(copy):
 
 
 def test_requirements_are_pinned_exactly_and_have_a_reason():
-    first, *lines = re.findall(r"^[^#\n].*", text("requirements.txt"), re.M)
-    assert first == "-c constraints.txt"
+    pins, own, *lines = re.findall(
+        r"^[^#\n].*", text("requirements.txt"), re.M
+    )
+    assert pins == "-c constraints.txt" and own.startswith("-e . ")
     for line in lines:
         assert re.fullmatch(r"[\w-]+==[\w.]+  # \w.*", line), line
 
