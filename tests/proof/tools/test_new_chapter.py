@@ -22,7 +22,7 @@ NAME = "another_one"
 def copy(tmp_path_factory):
     """Return a copy of the book and its tests with a new chapter."""
     folder = tmp_path_factory.mktemp("book")
-    for path in ("book", "tests", "tools"):
+    for path in ("book", "cellbycell", "tests", "tools"):
         leave = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / path, folder / path, ignore=leave)
     for path in ROOT.iterdir():
