@@ -60,7 +60,7 @@ def built(request, tmp_path_factory):
     settings, _ = get_final_config(
         user_yaml=settings, cli_config={"latex_individualpages": False}
     )
-    for name in ("html_static_path", "templates_path"):
+    for name in ("autoapi_dirs", "html_static_path", "templates_path"):
         settings[name] = [str(ROOT / path) for path in settings[name]]
     settings["html_favicon"] = str(ROOT / settings["html_favicon"])
     out, said = folder / "out", io.StringIO()

@@ -22,7 +22,7 @@ NAME = "another_one"
 def copy(tmp_path_factory):
     """Return a copy of the book and its tests with a new chapter."""
     folder = tmp_path_factory.mktemp("book")
-    for path in ("book", "tests", "cellbycell", "tools"):
+    for path in ("book", "cellbycell", "tests", "tools"):
         leave = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / path, folder / path, ignore=leave)
     for path in ROOT.iterdir():
@@ -84,10 +84,14 @@ def test_it_is_on_the_map_below_the_others(copy):
     [
         ("", "needs a name"),
         ("attention", "book/attention.ipynb exists already"),
+        ("index", "book/index.md exists already"),
+        ("claims", "tests/chapters/test_claims.py exists already"),
+        ("Attention", "lower-case letters"),
         ("layer norm", "lower-case letters"),
         ("chapter_7", "no number"),
         ("../secret", "no path"),
         ("lambda", "lower-case letters"),
+        ("größe", "lower-case letters"),
         ("a" * 25, "find a shorter name"),
     ],
 )
@@ -107,3 +111,9 @@ def test_a_chapter_that_does_not_run_is_not_written(
         new_chapter.main([NAME])
     assert "ZeroDivisionError" in capsys.readouterr().err
     assert not (BOOK / f"{NAME}.ipynb").exists()
+
+
+def test_a_page_of_another_form_is_named():
+    page = BOOK / "x.md"
+    with pytest.raises(new_chapter.NewChapterError, match="x.md has changed"):
+        new_chapter.insert("a a", "a", "b", page)
