@@ -9,7 +9,7 @@ PACKAGES="x-transformers==2.31.0 performer-pytorch==1.1.4
     routing-transformer==1.6.1 reformer-pytorch==1.4.4
     linear-attention-transformer==0.19.1 local-attention==1.11.2
     sinkhorn-transformer==0.11.4 simple-hierarchical-transformer==0.4.0
-    keras-hub==0.32.0 hyper-connections==0.4.11"
+    keras-hub==0.32.0"
 export HF_HUB_OFFLINE=1 KERAS_BACKEND=tensorflow TF_CPP_MIN_LOG_LEVEL=3
 status=0
 

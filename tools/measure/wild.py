@@ -27,6 +27,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 import torch
 
 from cellbycell.kit import check_model
+from cellbycell.kit.model import seed_all
 from tools.measure.wild_packages import PACKAGES, call_keras
 
 SECONDS = 240  # for one model
@@ -41,6 +42,7 @@ def ask(name, answers):
     """Put (what happened, [failed, errors], a sentence) into a queue."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
+    seed_all(0)
     torch.manual_seed(0)
     try:
         if name in PACKAGES:
