@@ -17,7 +17,7 @@ PAGES := $(shell find book -name '*.md' -o -name '*.ipynb')
 PARTS := _config.yml _toc.yml \
 	$(shell find book/_* cellbycell -type f ! -path '*/__pycache__/*')
 
-.PHONY: help site serve watch pdf test proof outputs package mutants chapter bench \
+.PHONY: help site serve watch pdf test proof outputs package mutants wild chapter bench \
 	constraints repository clean
 .DEFAULT_GOAL := help
 
@@ -55,6 +55,9 @@ chapter: .venv/installed ## lay out a chapter that passes every check (NAME=laye
 
 mutants: .venv/installed ## put mistakes into the chapters and count which are noticed (SAMPLE=40 of each)
 	@.venv/bin/python -m tools.measure.mutants $(SAMPLE:%=--sample=%) $(NB)
+
+wild: .venv/installed ## ask public models what the kit says of them, and write book/wild.md (half an hour)
+	@sh tools/wild.sh
 
 bench: .venv/installed ## measure the tests and the site, with Lighthouse (ROUNDS=1)
 	@.venv/bin/python -m tools.measure.bench $(ROUNDS)

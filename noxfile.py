@@ -185,6 +185,12 @@ def build_alone(session, python):
 
 
 @nox.session(venv_backend="none")
+def wild(session):
+    """The kit says of public models what the page says: all are asked."""
+    session.run("make", "wild", external=True)
+
+
+@nox.session(venv_backend="none")
 def links(session):
     """Every link out of the book leads somewhere: each is asked."""
     session.run("make", "site")

@@ -1,132 +1,144 @@
-"""Ask every causal language model that Transformers registers.
+"""Ask public models what the kit asks, and write the answers into a page.
 
-    HF_HUB_OFFLINE=1 python -m tools.measure.wild > wild.md
+    python -m tools.measure.wild transformers book/wild.md
+    python -m tools.measure.wild packages book/wild.md
 
-Each family is made from one dictionary of small sizes, with random weights,
-and asked by `check_model` in a process of its own. The table names the checks
-that failed and says what the first one saw. A family that cannot be made from
-these sizes, or that raises an error when it is called, is listed below it.
-Arguments, if any, are the families to ask.
+The first asks every causal language model that Transformers registers, the
+second the models of wild_packages.py. Each is made from one dictionary of
+small sizes, with random weights, and asked in a process of its own. A table
+of the page names the checks that failed and says what the first one saw; what
+cannot be made from these sizes, or raises an error when it is called, is
+listed below it. The command fails if the page had other checks in a row.
+Further arguments are the names to ask; then the answers are printed.
 """
 
 import multiprocessing
 import os
 import platform
+import re
 import sys
 import warnings
 from datetime import date
+from importlib.metadata import version
+from pathlib import Path
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import torch
-import transformers
-from transformers.models.auto import modeling_auto
-from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from cellbycell.kit import check_model
+from cellbycell.kit.model import seed_all
+from tools.measure.wild_packages import PACKAGES, call_keras
 
-LIMIT = 30e6  # parameters
-SECONDS = 240
-VOCABULARY, WIDTH, HIDDEN, HEADS, LAYERS, LENGTH = 64, 32, 64, 4, 2, 64
-NAMES = {
-    VOCABULARY: "vocab_size",
-    WIDTH: "hidden_size d_model n_embd embedding_size embed_dim emb_dim dim "
-    "word_embed_proj_dim input_embedding_size output_embedding_size "
-    "projection_dim attention_hidden_size",
-    HIDDEN: "intermediate_size ffn_dim d_inner n_inner d_ff ffn_hidden_size "
-    "encoder_ffn_dim decoder_ffn_dim moe_intermediate_size dim_ff "
-    "shared_expert_intermediate_size intermediate_size_mlp",
-    HEADS: "num_attention_heads n_head n_heads num_heads attention_heads "
-    "encoder_attention_heads decoder_attention_heads num_experts "
-    "n_routed_experts num_local_experts",
-    LAYERS: "num_hidden_layers n_layer n_layers num_layers encoder_layers "
-    "decoder_layers num_key_value_heads num_experts_per_tok top_k "
-    "moe_topk moe_k",
-    LENGTH: "max_position_embeddings n_positions n_ctx max_seq_len seq_length "
-    "max_sequence_length",
-    8: "head_dim rotary_dim d_kv kv_channels v_head_dim qk_nope_head_dim "
-    "qk_rope_head_dim linear_key_head_dim linear_value_head_dim",
-    16: "q_lora_rank kv_lora_rank",
-}
-SIZES = {name: size for size, names in NAMES.items() for name in names.split()}
+SECONDS = 240  # for one model
 IDS = [[5, 9, 13, 7, 21, 34, 40, 3, 6, 8, 11, 17]]
 IDS += [[33, 4, 10, 22, 9, 7, 15, 0, 0, 0, 0, 0]]
+# Most packages know no pads, and some only lengths that their blocks divide.
+FULL = [[5, 9, 13, 7, 21, 34, 40, 3, 6, 8, 11, 17, 2, 4, 10, 22]]
+FULL += [[33, 4, 10, 22, 9, 7, 15, 41, 50, 12, 3, 5, 8, 19, 27, 30]]
 
 
-def make(family):
-    """Return a small model of a family, with random weights."""
-    kind = CONFIG_MAPPING[family]
-    known = vars(kind())
-    sizes = {name: size for name, size in SIZES.items() if name in known}
-    sizes |= {"is_decoder": True} if "is_decoder" in known else {}
-    if "kv_lora_rank" in known:  # latent attention has keys for each head
-        sizes["num_key_value_heads"] = HEADS
-    config = kind(**sizes, pad_token_id=0, bos_token_id=1, eos_token_id=2)
-    auto = transformers.AutoModelForCausalLM
-    with torch.device("meta"):
-        count = sum(p.numel() for p in auto.from_config(config).parameters())
-    if count > LIMIT:
-        raise ValueError(f"{count / 1e6:.0f} million parameters")
-    torch.manual_seed(0)
-    return auto.from_config(config)
-
-
-def ask(family, answers):
-    """Put (what happened, failed checks, a sentence) into a queue."""
+def ask(name, answers):
+    """Put (what happened, [failed, errors], a sentence) into a queue."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
+    seed_all(0)
+    torch.manual_seed(0)
     try:
-        model = make(family).float()
+        if name in PACKAGES:
+            call = call_keras if name.startswith("keras") else None
+            asked = PACKAGES[name](), FULL
+            report = check_model(*asked, pad_id=None, call=call)
+        else:
+            from tools.measure.wild_families import make
+
+            report = check_model(make(name).float(), IDS)
     except Exception as error:
-        answers.put(("not made", [], str(error)))
+        answers.put(("not made", [[], []], str(error)))
         return
-    report = check_model(model, IDS)
     first = [*report.failed, *report.errors, "shape"][0]
     what = "error" if "shape" in report.errors else "asked"
     answers.put((what, [report.failed, report.errors], report[first].sentence))
 
 
-def answer(family):
+def answer(name):
     """Return what `ask` says, from a process with little time."""
     fork = multiprocessing.get_context("fork")
     answers = fork.Queue()
-    process = fork.Process(target=ask, args=(family, answers))
+    process = fork.Process(target=ask, args=(name, answers))
     process.start()
     try:
         return answers.get(timeout=SECONDS)
     except Exception:
-        return "not made", [], f"no answer within {SECONDS} s"
+        return "not made", [[], []], f"no answer within {SECONDS} s"
     finally:
         process.kill()
 
 
 def line(text):
-    """Return the first line of a text, fit for a cell of a table."""
-    return (text.strip() or "-").splitlines()[0].replace("|", "/")[:200]
+    """Return the first sentence of a text, fit for a cell of a table."""
+    first = (text.strip() or "-").splitlines()[0].split(". ")[0]
+    return first.replace("|", "/")[:200]
 
 
-def main(families):
-    """Print the table for some families."""
-    print(f"transformers {transformers.__version__}, torch", end=" ")
-    print(f"{torch.__version__}, Python {platform.python_version()},", end=" ")
-    print(f"{date.today()}.\n\n| family | failed | errors | first sentence |")
-    print("|---|---|---|---|", flush=True)
-    left, clean = [], 0
-    for family in families:
-        print(family, file=sys.stderr, flush=True)
-        what, names, sentence = answer(family)
+def section(answers, versions):
+    """Return the text of a section for {name: answer}."""
+    rows, left, clean = [], [], []
+    for name, (what, names, sentence) in answers.items():
         if what != "asked":
-            left.append(f"- {family}, {what}: {line(sentence)}")
+            left.append(f"- {name}, {what}: `{line(sentence)}`")
         elif any(names):
-            cells = [", ".join(group) for group in names]
-            print(f"| {family}", *cells, line(sentence), sep=" | ", end=" |\n")
+            cells = [name, *map(", ".join, names), line(sentence)]
+            rows.append(f"| {' | '.join(cells)} |")
         else:
-            clean += 1
-        sys.stdout.flush()
-    print(f"\n{clean} of {len(families)} families pass every check.\n")
-    print(f"Left out ({len(left)}):\n", *left, sep="\n")
+            clean.append(name)
+    return "\n".join(
+        [f"{versions}, {date.today()}.\n"]
+        + ["| model | failed | errors | the first sentence |"]
+        + ["|---|---|---|---|", *rows, ""]
+        + [f"No check failed for {len(clean)} of {len(answers)}:"]
+        + ["; ".join(clean)]
+        + [f"\nNot asked: {len(left)}.\n", *left, ""]
+    )
+
+
+def failed(text):
+    """Return {model: checks that failed} of the table in a section."""
+    return dict(re.findall(r"(?m)^\| (.+?) \| (.*?) \| ", text))
+
+
+def main(group, page, *names):
+    """Ask a group, or some names of it; write or print the section."""
+    with_python = f"torch {torch.__version__}, Python"
+    with_python += f" {platform.python_version()}"
+    if group == "packages":
+        every, title = [*PACKAGES], "Other packages"
+        known = dict.fromkeys(name.split(",")[0] for name in every)
+        versions = ", ".join(f"{name} {version(name)}" for name in known)
+    else:
+        from tools.measure.wild_families import FAMILIES as every
+
+        versions = title = f"Transformers {version('transformers')}"
+    answers = {}
+    for name in names or every:
+        print(name, file=sys.stderr, flush=True)
+        answers[name] = answer(name)
+    text = section(answers, f"{versions}, {with_python}")
+    if names:
+        print(text)
+        return []
+    return write(Path(page), title, text)
+
+
+def write(page, title, text):
+    """Put the text under its title; return where its verdicts are new."""
+    old = page.read_text("utf-8")
+    head, mark, rest = old.partition(f"\n### {title}\n\n")
+    assert mark, f"{page} has no heading {title}"
+    before, following, tail = rest.partition("\n##")
+    page.write_text(head + mark + text + following + tail, "utf-8")
+    return sorted(failed(before).items() ^ failed(text).items())
 
 
 if __name__ == "__main__":
-    every = modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-    main(sys.argv[1:] or sorted(every))
+    sys.exit(main(*sys.argv[1:]) or None)
