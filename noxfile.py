@@ -130,7 +130,9 @@ def package(session):
 
         [wheel] = Path(folder).glob("*.whl")
         session.install(str(wheel))
-        session.run("python", "-c", "import cellbycell.pytorch")
+        session.run(
+            "python", "-c", "import cellbycell.pytorch, cellbycell.kit"
+        )
         session.run(*pip, "uninstall", "--yes", "torch")
         session.install(tensorflow)
         session.run("python", "-c", "import cellbycell.tensorflow")

@@ -37,7 +37,7 @@ def draw(seed):
         spread=str(rng.choice(["own", "0.02", "glorot", "fan-in"])),
         dropout=float(rng.choice([0.0, 0.1, 0.3])),
         fill=float(rng.choice([-np.inf, -1e9, -1e4])),
-        library=bool(rng.random() < 0.3),
+        from_library=bool(rng.random() < 0.3),
         seed=seed,
     )
     sequences = int(rng.integers(1, 5))
@@ -165,7 +165,7 @@ def make_torch(design):
             )
             self.layers = nn.ModuleList(Layer(both) for _ in range(layers))
             self.norms = nn.ModuleList([norm() for _ in range(1 + both)])
-            if design.library:
+            if design.from_library:
                 self.encoder = self.layers = None
                 self.norms = nn.ModuleList()
                 sizes = {"batch_first": True, "norm_first": design.norm_first}
@@ -200,14 +200,14 @@ def make_torch(design):
             x = self.table(ids)
             if design.positions == "table":
                 return x + self.places(torch.arange(ids.shape[1]))
-            absolute = design.positions == "sines" or design.library
+            absolute = design.positions == "sines" or design.from_library
             return x + absolute * torch.tensor(sines(ids.shape[1], width))
 
         def forward(self, *ids):
             causal = torch.ones(2 * ids[-1].shape[1:]).tril().bool()[None]
             if design.kind == "encoder":
                 causal = (ids[0] != 0)[:, None]
-            if design.library:
+            if design.from_library:
                 return self.linear(self.ask_library(ids, causal))
             x, memory, read = self.embed(ids[-1]), None, None
             if design.kind == "both":
