@@ -15,7 +15,7 @@ unexport PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE
 
 PAGES := $(shell find book -name '*.md' -o -name '*.ipynb')
 PARTS := _config.yml _toc.yml \
-	$(shell find book/_* cellbycell -type f ! -path '*/__pycache__/*')
+	$(shell find book/_* $(wildcard cellbycell) -type f ! -path '*/__pycache__/*')
 
 .PHONY: help site serve watch pdf test proof outputs package mutants wild chapter bench \
 	constraints repository clean
