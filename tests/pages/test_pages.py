@@ -14,7 +14,6 @@ from tools.net.markdown import anchor, links, sections
 from tools.net.rules import pages
 from tools.net.rules.common import CASES
 from tools.net.rules.links import BIBLIOGRAPHY
-from tools.net.rules.reading import MAX_MINUTES
 from tools.notebooks import Notebook, paths
 from tools.settings import BOOK, ROOT, chapters, contents
 
@@ -141,8 +140,3 @@ def test_the_readme_lists_the_chapters_in_their_order():
     readme = (ROOT / "README.md").read_text("utf-8")
     listed = re.findall(r"\]\(book/(\w+\.ipynb)\)", readme)
     assert listed == [path.name for path in CHAPTERS]
-
-
-def test_a_first_reading_takes_as_long_as_the_first_page_says():
-    says = f"at most {MAX_MINUTES} minutes a chapter"
-    assert says in words(BOOK / "index.md"), f"index.md should say: {says}"
