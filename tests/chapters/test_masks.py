@@ -115,6 +115,10 @@ WRONG = {
             window(lambda back, w: abs(back) < w),
         ),
         ("the far past is not blocked.", window(lambda back, w: back >= 0)),
+        (
+            "False at [1, 0] (query, key) is wrong for seq_len=7, window=3.",
+            window(lambda back, w: (back >= 0) & (back < w) & (back != 1)),
+        ),
     ],
     "packed_mask": [
         (
