@@ -31,7 +31,7 @@ Search.makeSearchSummary = (text, words, anchor) => {
   const page = new DOMParser().parseFromString(text, "text/html");
   const heading = bestSection(page, words)?.querySelector("h1, h2, h3");
   if (!heading || heading.localName === "h1") return summarize(text, words, "");
-  const id = `#${heading.parentElement.id}`;
+  const id = `#${heading.closest("section").id}`;
   const summary = summarize(text, words, id) ?? document.createElement("p");
   queueMicrotask(() => {  // when it is in its place
     const link = summary.parentElement.querySelector("a");
