@@ -25,15 +25,16 @@ FIGURE_STYLE = """
 .moving legend,.moving .name{font-weight:600;margin-right:12px}
 .moving legend{float:left;line-height:28px}
 .moving label{display:inline-flex;gap:6px;align-items:center;max-width:100%;
-min-height:28px;margin:0 16px 0 0}
+min-height:28px;margin:0;padding-right:16px;box-sizing:border-box}
 .moving input{min-width:0;max-width:100%}
-.moving.moving table{border-collapse:collapse;table-layout:fixed;width:100%;
-max-width:36em;margin:0 0 8px;font:inherit;line-height:1.4;
+.moving .name{white-space:nowrap}
+.moving.moving table{table-layout:fixed!important;width:100%;max-width:36em;
+border-collapse:collapse;margin:0 0 8px;font:inherit;line-height:1.4;
 font-size:max(11px,min(1em,3.4vw))}
 .moving.moving :is(tr,tr:hover){background:none}
 .moving.moving :is(td,th){padding:3px 1px;border:1px solid #fff;
 text-align:center;font-weight:400;white-space:normal;max-width:none}
-.moving.moving .row{text-align:left;padding-right:6px}
+.moving.moving .head{text-align:left;padding-right:6px}
 .moving.moving .up{writing-mode:vertical-rl;padding:0 0 6px;text-align:end}
 .moving .bar{display:flex;align-items:center;margin-bottom:8px}
 .moving .bar b{width:9px;height:1em}
@@ -149,8 +150,8 @@ def table_cell(part, text, share=None, shades=SHADES):
     return f'<td data-part="{part}"{look}>{text}</td>'
 
 
-def table_head(part, text, look="row"):
-    """Return the head of a row, or with look "up" of a narrow column."""
+def table_head(part, text, look="head"):
+    """Return the head of a row, or with look "up" that of a narrow column."""
     return f'<th data-part="{part}" class="{look}">{text}</th>'
 
 
