@@ -46,12 +46,12 @@ def fold(app, doctree):
     if any(map(is_aside, sections)):
         sections[0].insert(1, html(SWITCH))
     for section in sections:
+        parts = joined(section.children)
         if is_aside(section):
             # The heading, the first paragraph, and the rest.
-            line, rest = section.children[:2], section.children[2:]
-            section.children = details("side-road", line, rest)
+            section.children = details("side-road", parts[:2], parts[2:])
         else:
-            section.children = [*runs_folded(joined(section.children))]
+            section.children = [*runs_folded(parts)]
 
 
 def html(text):
