@@ -168,9 +168,8 @@ def way(book, parts, order, layer):
             text = f"{number:.1f}".replace("-0.0", "0.0").replace("-", "−")
             shown[f"way-{r}-{c}"] = text
     alike = book["likeness"](x[0, :4].detach().numpy())
-    said = f"Layer {layer}: the root mean square is {sizes[0]} before it and "
-    said += f"{sizes[-1]} after it. Cosine similarity of the tokens then: "
-    return f"{said}{alike:.2f}.", shown
+    said = f"Layer {layer}: RMS {sizes[0]} goes in and {sizes[-1]} comes out."
+    return f"{said} Lowest similarity of the tokens: {alike:.2f}.", shown
 
 
 def write(book, step, position):
