@@ -132,7 +132,7 @@ def masks(book, words, more, fill):
 def way(book, parts, order, layer):
     x, mask = book["x"], book["attention_mask"]
     for encoder_layer in book["way_layers"][:layer]:
-        rows, start = [["the word", x]], x
+        rows, start = [["the token", x]], x
         for name, around, sublayer in [
             (
                 "attention",
@@ -164,9 +164,9 @@ def way(book, parts, order, layer):
         for c, number in enumerate(hello[:6]):
             text = f"{number:.1f}".replace("-0.0", "0.0").replace("-", "−")
             shown[f"way-{r}-{c}"] = text
-    alike = book["likeness"](x[0, :4].detach().numpy())
-    said = f"Layer {layer}: size {sizes[0]} goes in and {sizes[-1]} comes out."
-    return f"{said} Likeness of the words then: {alike:.2f}.", shown
+    alike = book["lowest_similarity"](x[0, :4].detach().numpy())
+    said = f"Layer {layer}: RMS {sizes[0]} goes in and {sizes[-1]} comes out."
+    return f"{said} Lowest similarity of the tokens: {alike:.2f}.", shown
 
 
 def write(book, step, place):
