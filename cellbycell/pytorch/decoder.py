@@ -166,7 +166,7 @@ def greedy_decode(model, source_ids, start_id, end_id, max_len):
     was_training = model.training
     model.eval()
     memory, memory_mask = model.encode(source_ids)
-    written = torch.full_like(source_ids[:, :1], start_id)  # (B, 1)
+    written = torch.zeros_like(source_ids[:, :1]) + start_id  # (B, 1)
     for _ in range(max_len):
         has_ended = (written[:, 1:] == end_id).any(dim=1)  # (B,)
         if has_ended.all():
