@@ -21,10 +21,12 @@ def draw_weights(layer, seed, spread=0.1):
     """
     rng = np.random.default_rng(seed)
     for name, weight in layer.named_parameters():
-        drawn = rng.standard_normal(weight.shape[::-1])
-        drawn *= math.sqrt(2 / sum(weight.shape)) if drawn.ndim > 1 else spread
-        drawn += drawn.ndim == 1 and name.endswith(("scale", "weight"))
-        weight.data = torch.tensor(drawn.T, dtype=weight.dtype)
+        values = rng.standard_normal(weight.shape[::-1])
+        values *= (
+            math.sqrt(2 / sum(weight.shape)) if values.ndim > 1 else spread
+        )
+        values += values.ndim == 1 and name.endswith(("scale", "weight"))
+        weight.data = torch.tensor(values.T, dtype=weight.dtype)
 
 
 def normalise(x, epsilon=1e-5):

@@ -21,10 +21,12 @@ def draw_weights_tf(layer, seed, spread=0.1):
     """
     rng = np.random.default_rng(seed)
     for weight in layer.trainable_variables:
-        drawn = rng.standard_normal(weight.shape)
-        drawn *= math.sqrt(2 / sum(weight.shape)) if drawn.ndim > 1 else spread
-        drawn += weight.name in ("scale", "gamma")
-        weight.assign(drawn)
+        values = rng.standard_normal(weight.shape)
+        values *= (
+            math.sqrt(2 / sum(weight.shape)) if values.ndim > 1 else spread
+        )
+        values += weight.name in ("scale", "gamma")
+        weight.assign(values)
 
 
 def normalise_tf(x, epsilon=1e-5):
