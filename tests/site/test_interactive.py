@@ -167,7 +167,7 @@ def way(book, parts, order, layer):
         for c, number in enumerate(hello[:6]):
             text = f"{number:.1f}".replace("-0.0", "0.0").replace("-", "−")
             shown[f"way-{r}-{c}"] = text
-    alike = book["likeness"](x[0, :4].detach().numpy())
+    alike = book["lowest_similarity"](x[0, :4].detach().numpy())
     said = f"Layer {layer}: RMS {sizes[0]} goes in and {sizes[-1]} comes out."
     return f"{said} Lowest similarity of the tokens: {alike:.2f}.", shown
 
