@@ -508,6 +508,14 @@ def test_an_error_is_no_verdict():
         report.raise_if_failed()
 
 
+def test_the_first_error_is_told_of_masks_that_all_fail():
+    class Refuses(Masked):
+        def forward(self, ids, attention_mask):
+            raise RuntimeError(f"no {attention_mask.dtype}")
+
+    assert "torch.bool" in check_model(Refuses(), IDS)["shape"].sentence
+
+
 def test_another_shape_is_said_once():
     report = check_model(returns(lambda x: x.transpose(0, 1))(), IDS)
     assert report.failed == ["shape"] and report.errors == []
@@ -564,7 +572,9 @@ def test_weights_are_asked():
 
     assert check_model(Kinds(), IDS).failed == []
     assert "unused.weight" in check_model(Unused(), IDS)["gradients"].sentence
-    assert check_model(Twins(), IDS).failed == ["layers"]
+    twins = check_model(Twins(), IDS)
+    assert twins.failed == ["layers"]
+    assert "Unless they are meant to be" in twins["layers"].sentence
     shared = Model(layers=2)
     shared.layers[1] = shared.layers[0]
     sentence = check_model(shared, IDS)["layers"].sentence
