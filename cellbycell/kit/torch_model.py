@@ -145,7 +145,9 @@ class TorchModel(AskedModel):
     def seeded(self, seed: int = 0) -> None:
         """Seed every generator that the model may draw from."""
         seed_all(seed)
-        torch.manual_seed(seed)
+        on_cpu = all(p.device.type == "cpu" for p in self.model.parameters())
+        # On the CPU alone its own generator does, and is seeded sooner.
+        (torch.default_generator if on_cpu else torch).manual_seed(seed)
 
     def logits(self, ids: Ids, mask: bool = True) -> torch.Tensor:
         """Return the logits as a tensor, and note where they were found."""

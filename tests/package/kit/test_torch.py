@@ -605,7 +605,9 @@ def test_the_loss_is_asked():
     assert with_loss(targets=back * (np.array(IDS) > 0)) == ["shift"]
     assert with_loss(LargeDropout, overfit=True) == []
     blind = returns(lambda x: x * 0 + x.detach().mean())
-    assert "overfit" in with_loss(blind, overfit=True)
+    assert "overfit" in with_loss(blind, overfit=9)
+    short = check_model(Model(), IDS, targets=TARGETS, overfit=2)
+    assert "After 2 steps" in short["overfit"].sentence
 
 
 def write(model, ids, position=-1):
