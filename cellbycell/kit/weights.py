@@ -189,8 +189,10 @@ def reference(asked: Asked) -> str:
     where = first_difference(rows, asked.tolerance)
     if where is None:
         raise Failed(f"The reference has {moved} from the model's.")
+    named = where.module == where.reference
+    hint = "" if named else " A hint only: modules are matched by outputs."
     raise Failed(
         f"Different from the reference is {moved}. The first module to "
         f"differ is {where.module} ({where.reference} there), by "
-        f"{where.change:.1e}."
+        f"{where.change:.1e}.{hint}"
     )

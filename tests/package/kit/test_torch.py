@@ -651,6 +651,7 @@ def test_where_a_reference_differs(rename):
         other.layers[1].last.weight[0] += 0.01
     sentence = check_model(model, IDS, reference=other)["reference"].sentence
     assert "(layers.1.last there)" in sentence
+    assert ("A hint only" in sentence) == (rename is Renamed)
     rows = {d.reference: d.change for d in where_it_differs(model, other, IDS)}
     assert rows["layers.1.packed"] == 0 < rows["layers.1.last"]
 
