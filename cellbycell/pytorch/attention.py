@@ -9,7 +9,13 @@ import math
 import torch
 
 
-def attend(query, key, value, attention_mask=None, dropout=None):
+def attend(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None = None,
+    dropout=None,
+):
     """Scaled dot-product attention: return the output and the weights.
 
     query (..., T, K), key (..., S, K), value (..., S, V);

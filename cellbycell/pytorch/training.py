@@ -8,13 +8,20 @@ import torch
 import torch.nn.functional as F
 
 
-def smooth_targets(target_ids, vocab_size, smoothing=0.1, dtype=torch.float32):
+def smooth_targets(
+    target_ids: torch.Tensor,
+    vocab_size: int,
+    smoothing: float = 0.1,
+    dtype=torch.float32,
+):
     """Return the probabilities that are asked for, (B, T, N)."""
     right = F.one_hot(target_ids.long(), vocab_size).to(dtype)  # (B, T, N)
     return (1 - smoothing) * right + smoothing / vocab_size
 
 
-def smoothed_loss(logits, target_ids, smoothing=0.1):
+def smoothed_loss(
+    logits: torch.Tensor, target_ids: torch.Tensor, smoothing: float = 0.1
+):
     """Return the smoothed cross-entropy, the mean over the tokens, ().
 
     logits (B, T, N), computed in float32 or float64; target_ids (B, T),

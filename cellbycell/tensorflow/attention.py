@@ -9,7 +9,13 @@ import math
 import tensorflow as tf
 
 
-def attend_tf(query, key, value, attention_mask=None, dropout=None):
+def attend_tf(
+    query: tf.Tensor,
+    key: tf.Tensor,
+    value: tf.Tensor,
+    attention_mask: tf.Tensor | None = None,
+    dropout=None,
+):
     """Scaled dot-product attention: return the output and the weights.
 
     query (..., T, K), key (..., S, K), value (..., S, V);
