@@ -2,9 +2,9 @@
 
 A side road is a section whose heading begins with `Side road: `. The heading
 of such a section and its first paragraph, which says what is in it, are what a
-reader clicks on: one line while it is folded, so that several in a row are a
-list. side_roads.js opens what a link leads to, and remembers the choice
-between a first reading and everything.
+reader clicks on (not a paragraph with a link): one line while it is folded, so
+that several in a row are a list. side_roads.js opens what a link leads to, and
+remembers the choice between a first reading and everything.
 
 Elsewhere, folded cells that follow one another share one fold. One whose cell
 has no output of its own goes into the next, if that has the same kind of
@@ -14,6 +14,7 @@ title: "Check: ...", "Interactive: ...".
 from itertools import groupby, pairwise
 
 from docutils import nodes
+from sphinx import addnodes
 
 MARK = "Side road: "
 CASES = "Wrong on purpose"
@@ -48,8 +49,11 @@ def fold(app, doctree):
     for section in sections:
         parts = joined(section.children)
         if is_aside(section):
-            # The heading, the first paragraph, and the rest.
-            section.children = details("side-road", parts[:2], parts[2:])
+            # A link within what a reader clicks on would be no use.
+            clicks = 2 if len(parts) > 1 and not has_link(parts[1]) else 1
+            section.children = details(
+                "side-road", parts[:clicks], parts[clicks:]
+            )
         else:
             section.children = [*runs_folded(parts)]
 
@@ -70,8 +74,14 @@ def joined(parts):
         kind = kind_of(part)
         if kind and kind == kind_of(after) and not has_output(part):
             after[0].children = part[0].children + after[0].children
+            after["classes"] += {"tag_export"} & {*part["classes"]}
             part["classes"].append("joined")
     return [part for part in parts if "joined" not in part.get("classes", [])]
+
+
+def has_link(part):
+    kinds = nodes.reference, addnodes.pending_xref
+    return any(isinstance(node, kinds) for node in part.findall())
 
 
 def kind_of(part):

@@ -28,7 +28,7 @@ def test_side_roads_and_folded_cells_in_a_row_are_folded(look, chapter):
     assert roads
     for is_open, parent, heading, *words in roads:  # what there is to click
         assert not is_open and parent == "section"
-        assert heading in ("h2", "h3") and words == ["p"]
+        assert heading in ("h2", "h3") and words in (["p"], [])
     lines = page.locator(f"{ROADS} > summary").evaluate_all(
         "all => all.map(line => line.getBoundingClientRect().height)"
     )
