@@ -24,7 +24,7 @@ DEFINED = {
     "embedding": "book/embedding",
     "mask": "book/embedding",
     "self-attention": "book/attention",
-    "cross-attention": "book/multi_head_attention",
+    "cross-attention": "book/attention",
     "teacher forcing": "book/masks",
 }
 

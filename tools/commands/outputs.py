@@ -120,7 +120,7 @@ def committed(path):
         command = ["git", "-C", path.resolve().parent, *command]
         return subprocess.run(command, capture_output=True, text=True)
 
-    decides = [ROOT / name for name in ("constraints.txt", "tools")]
+    decides = [ROOT / x for x in ("constraints.txt", "cellbycell", "tools")]
     if git("diff", "--quiet", "HEAD", "--", *decides).returncode:
         return None
     shown = git("show", f"HEAD:./{path.name}")
