@@ -16,8 +16,8 @@ def position_table(
     ends with a sine. Computed in float64, then cast to dtype.
     Source: Vaswani et al. 2017, section 3.5.
     """
-    position = torch.arange(seq_len, dtype=torch.float64)[:, None]  # (T, 1)
+    position = torch.arange(seq_len).double()[:, None]  # (T, 1)
     even = torch.arange(0, d_model, 2, dtype=torch.float64)  # (C,)
     angles = position / base ** (even / d_model)  # (T, C)
-    pairs = torch.stack([angles.sin(), angles.cos()], dim=-1)  # (T, C, 2)
+    pairs = torch.stack([angles.sin(), angles.cos()], -1)  # (T, C, 2)
     return pairs.flatten(1)[:, :d_model].to(dtype)  # (T, D)
