@@ -19,8 +19,8 @@ def split_heads(x: torch.Tensor, num_heads: int):
     """
     batch_size, seq_len, d_model = x.shape
     d_head = head_width(d_model, num_heads)
-    x = x.reshape(batch_size, seq_len, num_heads, d_head)  # (B, T, H, K)
-    return x.transpose(1, 2)  # (B, H, T, K)
+    heads = x.reshape(batch_size, seq_len, num_heads, d_head)  # (B, T, H, K)
+    return heads.transpose(1, 2)  # (B, H, T, K)
 
 
 def merge_heads(heads: torch.Tensor):

@@ -342,4 +342,4 @@ def test_at_most_eight_clocks_are_drawn_fastest_and_slowest_included(
     for j, turn in (0, 1), (clocks - 1, 10000 ** (2 / width - 1)):
         x, y = 24 + 44 * j, 26
         tip = x + 19 * math.sin(2 * turn), y - 19 * math.cos(2 * turn)
-        assert hands[j] == f"{x} {y}L{tip[0]:.2f} {tip[1]:.2f}"
+        assert hands[j] == f"{x} {y}L{tip[0]:.1f} {tip[1]:.1f}"

@@ -38,7 +38,7 @@ def ground_of(page):
 
 
 def test_a_figure_is_dark_in_the_dark_and_keeps_its_hues(visit):
-    page = visit(CHAPTER, color_scheme="dark")
+    page = visit(chapters()[1], color_scheme="dark")
     load_pictures(page)
     page.evaluate("""() => {
         const canvas = document.createElement("canvas");
