@@ -30,7 +30,7 @@ def smoothed_loss(
     dtype = torch.promote_types(logits.dtype, torch.float32)
     targets = smooth_targets(target_ids, logits.shape[-1], smoothing, dtype)
     logs = logits.to(dtype).log_softmax(dim=-1)  # (B, T, N)
-    # A token that is not asked for may have the logit -inf: 0 inf is NaN.
+    # Without smoothing, 0 * -inf would be NaN.
     logs = logs.masked_fill(targets == 0, 0)
     losses = -(targets * logs).sum(dim=-1)  # (B, T)
     kept = losses[target_ids != 0]

@@ -29,7 +29,7 @@ def smoothed_loss_tf(
     dtype = tf.float64 if logits.dtype == tf.float64 else tf.float32
     targets = smooth_targets_tf(target_ids, logits.shape[-1], smoothing, dtype)
     logs = tf.nn.log_softmax(tf.cast(logits, dtype))  # (B, T, N)
-    # A token that is not asked for may have the logit -inf: 0 inf is NaN.
+    # Without smoothing, 0 * -inf would be NaN.
     logs = tf.where(targets == 0, tf.zeros_like(logs), logs)
     losses = -tf.reduce_sum(targets * logs, -1)  # (B, T)
     kept = losses[target_ids != 0]
