@@ -68,13 +68,13 @@ def look_ahead(
         for b, t in suspects[:: 1 + len(suspects) // 16]:
             change = compare(np.array([b]), np.array([t]))[0]
             if change.max() > asked.tolerance:
-                how = "as given" if mask else "full rows, no mask"
+                how = "" if mask else " (full rows, no mask)"
+                how += " in training mode" if training else ""
                 raise Failed(
                     f"Another token at position {t} moves "
-                    f"{asked.say(b, change.argmax(), change.max())} ({how}"
-                    f"{', in training mode' if training else ''}). The model "
-                    "sees the future: look at the causal mask, at what True "
-                    "means in it, and at how heads are split."
+                    f"{asked.say(b, change.argmax(), change.max())}{how}. The "
+                    "model sees the future: look at the causal mask, at what "
+                    "True means in it, and at how heads are split."
                 )
     return len(changes)
 

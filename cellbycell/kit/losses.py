@@ -104,7 +104,7 @@ def start(asked: Asked) -> str:
     wanted = math.log(vocab_size)
     said = f"The loss is {found:.2f}, and ln {vocab_size} is {wanted:.2f}"
     if found > wanted and is_tied(asked):
-        return f"{said}; a table that is also the last layer starts higher."
+        return f"{said}; a last layer tied to the embedding starts higher."
     if not abs(found - wanted) < FAR:
         raise Failed(
             f"{said}: look at the spread of the last layer and the table, "
