@@ -60,14 +60,16 @@ const bestSection = (page, words) => {
   places.sort((a, b) => order(a, b));
   return places[0]?.[4];
 };
-const summarize = Search.makeSearchSummary;
+const makeSummary = Search.makeSearchSummary;
+const summarize = (...given) =>
+  makeSummary(...given) ?? document.createElement("p");
 Search.makeSearchSummary = (text, words, anchor) => {
   if (anchor) return summarize(text, words, anchor);
   const page = new DOMParser().parseFromString(text, "text/html");
   const heading = bestSection(page, words)?.querySelector("h1, h2, h3");
   if (!heading || heading.localName === "h1") return summarize(text, words, "");
   const id = `#${heading.closest("section").id}`;
-  const summary = summarize(text, words, id) ?? document.createElement("p");
+  const summary = summarize(text, words, id);
   queueMicrotask(() => {  // when it is in its place
     const link = summary.parentElement.querySelector("a");
     link.href += id;
