@@ -46,7 +46,7 @@ WRONG = {
             "these are the pads of the shortest sequence.",
             lambda n: n.max() - n.min(),
         ),
-        ("7 is wrong for [5 9 2 6].", lambda n: 7),
+        ("8 is wrong for [5 9 2 6].", lambda n: 8),
     ],
     "answer_positions": [
         (
