@@ -90,7 +90,7 @@ class Decoder(nn.Module):
 
 
 class Transformer(nn.Module):
-    """An encoder-decoder: return the logits of each next word.
+    """An encoder-decoder: return the logits of each next token.
 
     source_ids (B, S), input_ids (B, T), zeros are pads, on the right of
     input_ids; logits (B, T, N). norm_first: pre-norm, not post-norm. tied:
@@ -145,7 +145,7 @@ class Transformer(nn.Module):
 
 
 def draw_model(model, seed):
-    """Draw all weights of a Transformer: the same in both frameworks."""
+    """Initialise a Transformer: the same in both frameworks."""
     draw_weights(model, seed)
     vocab_size, d_model = model.embedding.weight.shape
     table = np.random.default_rng(seed).normal(size=(vocab_size, d_model))
@@ -160,20 +160,21 @@ def append_ids(written, next_ids):
 def greedy_decode(model, source_ids, start_id, end_id, max_len):
     """Return the ids that a model writes for source_ids (B, S).
 
-    Rows begin with start_id; max_len words at most, zeros after end_id. The
+    Rows begin with start_id; max_len tokens at most, zeros after end_id. The
     model is in evaluation mode while it writes.
     """
     was_training = model.training
     model.eval()
     memory, memory_mask = model.encode(source_ids)
-    written = 0 * source_ids[:, :1] + start_id  # (B, 1)
+    written = torch.zeros_like(source_ids[:, :1]) + start_id  # (B, 1)
     for _ in range(max_len):
         has_ended = (written[:, 1:] == end_id).any(dim=1)  # (B,)
         if has_ended.all():
             break
         logits = model.decode(written, memory, memory_mask)
-        next_ids = logits[:, -1].argmax(dim=-1) * ~has_ended  # (B,)
-        written = append_ids(written, next_ids.to(written.dtype))
+        next_ids = logits[:, -1].argmax(dim=-1)  # (B,)
+        next_ids = next_ids.masked_fill(has_ended, 0).to(written.dtype)
+        written = append_ids(written, next_ids)
     model.train(was_training)
     return written
 

@@ -14,17 +14,19 @@ from cellbycell.pytorch.multi_head_attention import MultiHeadAttention
 
 
 def draw_weights(layer, seed, spread=0.1):
-    """Draw a layer's weights anew: the same in both frameworks.
+    """Initialise a layer: the same in both frameworks.
 
     Matrices as in Glorot and Bengio 2010; the scales of norms near 1, the
-    rest near 0.
+    rest near 0. Spread 0: exactly 1, and 0.
     """
     rng = np.random.default_rng(seed)
     for name, weight in layer.named_parameters():
-        drawn = rng.standard_normal(weight.shape[::-1])
-        drawn *= math.sqrt(2 / sum(weight.shape)) if drawn.ndim > 1 else spread
-        drawn += drawn.ndim == 1 and name.endswith(("scale", "weight"))
-        weight.data = torch.tensor(drawn.T, dtype=weight.dtype)
+        values = rng.standard_normal(weight.shape[::-1])
+        values *= (
+            math.sqrt(2 / sum(weight.shape)) if values.ndim > 1 else spread
+        )
+        values += values.ndim == 1 and name.endswith(("scale", "weight"))
+        weight.data = torch.tensor(values.T, dtype=weight.dtype)
 
 
 def normalise(x, epsilon=1e-5):
@@ -61,7 +63,7 @@ class LayerNorm(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """Two linear layers with a ReLU between them, for each place alone.
+    """Two linear layers with a ReLU between them, at each position alone.
 
     x (..., D); result (..., D).
     Source: Vaswani et al. 2017, section 3.3.

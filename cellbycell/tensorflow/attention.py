@@ -18,9 +18,8 @@ def attend_tf(query, key, value, attention_mask=None, dropout=None):
     values; the weights that are returned come from before it.
     Source: Vaswani et al. 2017, section 3.2.1.
     """
-    # Divided before the product, which in float16 ends at 65504.
-    query = query / math.sqrt(query.shape[-1])
     scores = query @ tf.linalg.matrix_transpose(key)  # (..., T, S)
+    scores = scores / math.sqrt(query.shape[-1])
     if attention_mask is not None:
         attention_mask = tf.convert_to_tensor(attention_mask)
         blocked = tf.constant(-math.inf, scores.dtype)

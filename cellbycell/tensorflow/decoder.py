@@ -94,7 +94,7 @@ class DecoderTF(keras.layers.Layer):
 
 
 class TransformerTF(keras.layers.Layer):
-    """An encoder-decoder: return the logits of each next word.
+    """An encoder-decoder: return the logits of each next token.
 
     source_ids (B, S), input_ids (B, T), zeros are pads, on the right of
     input_ids; logits (B, T, N). norm_first: pre-norm, not post-norm. tied:
@@ -155,7 +155,7 @@ class TransformerTF(keras.layers.Layer):
 
 
 def draw_model_tf(model, seed):
-    """Draw all weights of a Transformer: the same in both frameworks."""
+    """Initialise a Transformer: the same in both frameworks."""
     draw_weights_tf(model, seed)
     vocab_size, d_model = model.embedding.embeddings.shape
     table = np.random.default_rng(seed).normal(size=(vocab_size, d_model))
@@ -170,17 +170,17 @@ def append_ids_tf(written, next_ids):
 def greedy_decode_tf(model, source_ids, start_id, end_id, max_len):
     """Return the ids that a model writes for source_ids (B, S).
 
-    Rows begin with start_id; max_len words at most, zeros after end_id. The
+    Rows begin with start_id; max_len tokens at most, zeros after end_id. The
     model is in evaluation mode while it writes.
     """
     memory, memory_mask = model.encode(source_ids)
-    written = 0 * source_ids[:, :1] + start_id  # (B, 1)
+    written = tf.zeros_like(source_ids[:, :1]) + start_id  # (B, 1)
     for _ in range(max_len):
         has_ended = tf.reduce_any(written[:, 1:] == end_id, axis=1)  # (B,)
         if tf.reduce_all(has_ended):
             break
         logits = model.decode(written, memory, memory_mask)
         next_ids = tf.argmax(logits[:, -1], -1, written.dtype)  # (B,)
-        next_ids = next_ids * tf.cast(~has_ended, next_ids.dtype)  # (B,)
+        next_ids = tf.where(has_ended, tf.zeros_like(next_ids), next_ids)
         written = append_ids_tf(written, next_ids)
     return written

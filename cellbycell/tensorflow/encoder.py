@@ -14,17 +14,19 @@ from cellbycell.tensorflow.multi_head_attention import MultiHeadAttentionTF
 
 
 def draw_weights_tf(layer, seed, spread=0.1):
-    """Draw a layer's weights anew: the same in both frameworks.
+    """Initialise a layer: the same in both frameworks.
 
     Matrices as in Glorot and Bengio 2010; the scales of norms near 1, the
-    rest near 0.
+    rest near 0. Spread 0: exactly 1, and 0.
     """
     rng = np.random.default_rng(seed)
     for weight in layer.trainable_variables:
-        drawn = rng.standard_normal(weight.shape)
-        drawn *= math.sqrt(2 / sum(weight.shape)) if drawn.ndim > 1 else spread
-        drawn += weight.name in ("scale", "gamma")
-        weight.assign(drawn)
+        values = rng.standard_normal(weight.shape)
+        values *= (
+            math.sqrt(2 / sum(weight.shape)) if values.ndim > 1 else spread
+        )
+        values += weight.name in ("scale", "gamma")
+        weight.assign(values)
 
 
 def normalise_tf(x, epsilon=1e-5):
@@ -62,7 +64,7 @@ class LayerNormTF(keras.layers.Layer):
 
 
 class FeedForwardTF(keras.layers.Layer):
-    """Two linear layers with a ReLU between them, for each place alone.
+    """Two linear layers with a ReLU between them, at each position alone.
 
     x (..., D); result (..., D).
     Source: Vaswani et al. 2017, section 3.3.
