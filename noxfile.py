@@ -45,12 +45,15 @@ COLAB = [
     "keras==3.13.*",
     "numpy==2.1.*",
     "matplotlib==3.10.*",
+    "tokenizers==0.22.*",
+    "babel==2.18.*",
     "ipython==7.34.*",
     "ipykernel==6.17.*",
 ]
 
 
 FRAMEWORKS = ["torch", "tensorflow", "numpy", "matplotlib"]
+FRAMEWORKS += ["tokenizers", "Babel"]
 TOOLS = ["nbval", "pytest", "pytest-xdist", "PyYAML"]
 # What Jupyter Book would install in versions of its own.
 SITE = [
@@ -149,7 +152,8 @@ def package(session):
             said = session.run(*command, success_codes=[code], silent=True)
             if words not in said:
                 session.error(said)
-        session.install(torch, plots, "nbconvert", "ipykernel")
+        rows = pins(["tokenizers", "Babel"])
+        session.install(torch, plots, *rows, "nbconvert", "ipykernel")
         convert = ["jupyter", "nbconvert", "--execute", "--to=notebook"]
         names = sorted(map(str, Path().glob("*.ipynb")))
         session.run(*convert, "--output-dir=run", *names)

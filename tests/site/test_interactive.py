@@ -230,8 +230,19 @@ def matrix(book, may, order, missed):
     return f"{said}Bugs seen: {sum(found.values())} of {len(found)}.", parts
 
 
+def work(book, date, language, step):
+    row = book["work_data"][date][language]
+    parts = {f"source-{s}": token for s, token in enumerate(row["source"])}
+    for t, token in enumerate(row["target"]):
+        parts[f"written-{t}"] = token if t <= step else ""
+    day = book["STORED_DATES"][date].isoformat()
+    assert "".join(row["target"]) == f"{day}end"
+    assert all(95 < sum(looks) < 105 for looks in row["weights"])
+    return row["said"][step], parts
+
+
 SHOWN = [lookup, waves, clocks, attention, heads]
-SHOWN += [masks, way, write, learn, matrix]
+SHOWN += [masks, way, write, learn, matrix, work]
 SHOWS = {function.__name__: function for function in SHOWN}
 ALL = [0, 1, 2, 3, 4, 5]
 # A picture -> its chapter, and its states: what the controls say, in the order
@@ -263,6 +274,7 @@ PICTURES = {
         "testing",
         [(ALL, 0, []), ([0, 2], 1, [0]), ([], 0, [0]), ([1, 3, 5], 0, [0])],
     ),
+    "work": ("practice", [(0, 8, 0), (1, 7, 2), (2, 0, 5), (0, 11, 3)]),
 }
 EACH = [(name, chapter) for name, (chapter, _) in PICTURES.items()]
 
