@@ -235,12 +235,12 @@ def test_resumed_from_a_file_it_goes_on_as_if_it_had_not_stopped(book):
     import torch
 
     pairs = book["training_pairs"][:300]
-    one = book["Trainer"](book["new_model"](500), pairs, 20)
+    one = book["Trainer"](book["make_model"](500), pairs, 20)
     one.step()
     file = io.BytesIO()
     torch.save(book["checkpoint"](one), file)
     on = [one.step() for _ in range(8)]  # past the end of an epoch
-    other = book["Trainer"](book["new_model"](500, seed=3), pairs, 20)
+    other = book["Trainer"](book["make_model"](500, seed=3), pairs, 20)
     book["resume"](other, torch.load(io.BytesIO(file.getvalue())))
     assert [other.step() for _ in range(8)] == on
     assert book["same_weights"](one.model, other.model)
