@@ -48,7 +48,7 @@ CHECKS: dict[str, tuple[Check, str]] = {
     ),
     "calls": (invariance.calls, "two-calls-give-two-answers"),
     "context": (invariance.context, "padding-changes-my-output"),
-    "order": (order, "the-order-of-the-words-does-not-matter"),
+    "order": (order, "the-order-of-the-tokens-does-not-matter"),
     "source": (invariance.source, "it-trains-and-it-is-still-wrong"),
     "gradients": (
         weights.gradients,

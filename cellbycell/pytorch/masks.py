@@ -8,6 +8,6 @@ import torch
 
 
 def make_causal_mask(seq_len):
-    """Return the mask that lets a place see itself and the past, (T, T)."""
-    places = torch.arange(seq_len)  # (T,)
-    return places <= places[:, None]  # (T, T)
+    """Return the mask that lets a position see itself and the past, (T, T)."""
+    positions = torch.arange(seq_len)  # (T,)
+    return positions <= positions[:, None]  # (T, T)

@@ -8,6 +8,6 @@ import tensorflow as tf
 
 
 def make_causal_mask_tf(seq_len):
-    """Return the mask that lets a place see itself and the past, (T, T)."""
-    places = tf.range(seq_len)  # (T,)
-    return places <= places[:, None]  # (T, T)
+    """Return the mask that lets a position see itself and the past, (T, T)."""
+    positions = tf.range(seq_len)  # (T,)
+    return positions <= positions[:, None]  # (T, T)

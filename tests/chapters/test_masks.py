@@ -22,14 +22,14 @@ def window(allowed):
     """Return an answer that allows what allowed(steps back, window) says."""
 
     def mask(seq_len, width):
-        places = np.arange(seq_len)
-        return allowed(places[:, None] - places, width)
+        positions = np.arange(seq_len)
+        return allowed(positions[:, None] - positions, width)
 
     return mask
 
 
 def packed(allowed):
-    """Return an answer: allowed(same text, not in the future, a word)."""
+    """Return an answer: allowed(same text, not in the future, a token)."""
 
     def mask(text_ids):
         same = text_ids[:, :, None] == text_ids[:, None, :]
@@ -53,7 +53,7 @@ def mean_by_counts(vectors, key_mask):
     return kept.sum(1) / key_mask.sum(1)[:, None]
 
 
-def where_words(reduce):
+def where_tokens(reduce):
     """Return an answer that reduces the vectors with zeros for the pads."""
 
     def mean(vectors, key_mask):
@@ -72,8 +72,8 @@ def unshifted(scores, mask, axis=-1):
     return e / e.sum(axis, keepdims=True)
 
 
-def pairs(num_words, seq_len):
-    return triangle(num_words) + (seq_len - num_words) * num_words
+def pairs(num_tokens, seq_len):
+    return triangle(num_tokens) + (seq_len - num_tokens) * num_tokens
 
 
 # Wrong answers by exercise: the verdict after its number, and the answer.
@@ -89,11 +89,11 @@ WRONG = {
         ),
         ("the rows of pads are not masked.", lambda n, size: triangle(n)),
         (
-            "a place sees itself; the diagonal is missing.",
+            "a position sees itself; the diagonal is missing.",
             lambda n, size: pairs(n, size) - n,
         ),
         (
-            "these are all pairs of words, the future included.",
+            "these are all pairs of tokens, the future included.",
             lambda n, size: n * n,
         ),
     ],
@@ -103,11 +103,11 @@ WRONG = {
             window(lambda back, w: (back < 0) | (back >= w)),
         ),
         (
-            "a place does not see itself.",
+            "a position does not see itself.",
             window(lambda back, w: (back > 0) & (back <= w)),
         ),
         (
-            "one place too many in the window.",
+            "one position too many in the window.",
             window(lambda back, w: (back >= 0) & (back <= w)),
         ),
         (
@@ -115,38 +115,45 @@ WRONG = {
             window(lambda back, w: abs(back) < w),
         ),
         ("the far past is not blocked.", window(lambda back, w: back >= 0)),
+        (
+            "False at [1, 0] (query, key) is wrong for seq_len=7, window=3.",
+            window(lambda back, w: (back >= 0) & (back < w) & (back != 1)),
+        ),
     ],
     "packed_mask": [
         (
             "inverted; True means may attend.",
-            packed(lambda same, past, word: ~itself(same & past & word)),
+            packed(lambda same, past, token: ~itself(same & past & token)),
         ),
         (
             "a text sees the texts before it.",
-            packed(lambda same, past, word: itself(past & word)),
+            packed(lambda same, past, token: itself(past & token)),
         ),
         (
-            "a place sees the future of its text.",
-            packed(lambda same, past, word: itself(same & word)),
+            "a position sees the future of its text.",
+            packed(lambda same, past, token: itself(same & token)),
         ),
         (
             "the pads' rows are blind.",
-            packed(lambda same, past, word: same & past & word),
+            packed(lambda same, past, token: same & past & token),
         ),
         (
             "transposed; rows are queries.",
-            packed(lambda same, past, word: itself(same & past.T & word)),
+            packed(lambda same, past, token: itself(same & past.T & token)),
         ),
     ],
-    "mean_of_words": [
+    "mean_of_tokens": [
         ("the pads are in the mean.", lambda x, mask: x.mean(1)),
         (
-            "divided by all places instead of the words.",
-            where_words(lambda kept: kept.mean(1)),
+            "divided by all positions, not by the tokens.",
+            where_tokens(lambda kept: kept.mean(1)),
         ),
-        ("this is the sum; divide it.", where_words(lambda kept: kept.sum(1))),
+        (
+            "this is the sum; divide it.",
+            where_tokens(lambda kept: kept.sum(1)),
+        ),
         ("nan at a pad gets through; 0 * nan is nan.", multiplied_mean),
-        ("a sentence without words gets no zeros.", mean_by_counts),
+        ("a sequence without tokens gets no zeros.", mean_by_counts),
     ],
     "masked_softmax": [
         (
@@ -194,7 +201,7 @@ def test_answers_may_write_on_what_they_are_given(book):
         vectors /= np.maximum(key_mask.sum(1), 1)[:, None, None]
         return vectors.sum(1)
 
-    assert book["check_mean_of_words"](in_place) == "Exercise 4: correct."
+    assert book["check_mean_of_tokens"](in_place) == "Exercise 4: correct."
 
 
 # Every type and size
@@ -236,7 +243,7 @@ def test_fills_are_added_in_every_type_or_refused(
 
 
 @given(B=SOME, T=SOME, kind=FLOATS, seed=st.integers(0, 99))
-def test_the_mean_of_words_in_every_type(twins, B, T, kind, seed):
+def test_the_mean_of_tokens_in_every_type(twins, B, T, kind, seed):
     """Of thousands, whose sum float16 has no number for, beside NaN."""
     rng = np.random.default_rng(seed)
     mask = draw_mask(rng, (B, T))
@@ -251,7 +258,7 @@ def test_the_mean_of_words_in_every_type(twins, B, T, kind, seed):
 
 @pytest.mark.parametrize("kind", ["float16", "bfloat16"])
 def test_long_means_in_half_precision(twins, kind):
-    """More places than float16 can count."""
+    """More positions than float16 can count."""
     for masked_mean in twins("masked_mean"):
         values, mask = np.full(70_000, 100).astype(kind), np.ones(70_000, bool)
         assert masked_mean(values, mask) == 100
@@ -264,7 +271,7 @@ def test_long_means_in_half_precision(twins, kind):
     seed=st.integers(0, 99),
 )
 def test_the_mass_on_pads_for_masks_of_any_kind(book, B, T, kind, seed):
-    """The mean over words of what a loop sums up; 0 without words."""
+    """The mean over tokens of what a loop sums up; 0 without tokens."""
     rng = np.random.default_rng(seed)
     weights, mask = rng.standard_normal((B, T, T)), draw_mask(rng, (B, T))
     masses = [
@@ -290,7 +297,7 @@ def test_a_mask_of_numbers_is_refused_with_a_sentence(twins, kind):
     says = "a mask holds True and False, not .*; compare first, as in mask =="
     for name, *given_ in [
         ("to_additive", mask),
-        ("count_places", mask),
+        ("count_positions", mask),
         ("masked_mean", x, mask),
         ("attend_or_zero", x, x, x, mask),
         ("attend_filled", x, x, x, mask, -1.0),
@@ -317,7 +324,7 @@ def test_what_has_no_mean_is_refused(twins, error, says, values):
 @pytest.mark.parametrize("mask", [[[0, -np.inf]], [[1, 2]], [[-2, -1]]])
 def test_the_mass_on_pads_wants_ones_and_zeros(book, mask):
     with pytest.raises(
-        ValueError, match="True or 1 for a word, else False or 0$"
+        ValueError, match="True or 1 for a token, else False or 0$"
     ):
         book["mass_on_pads"](np.ones((1, 2, 2)), np.array(mask))
 
@@ -325,11 +332,11 @@ def test_the_mass_on_pads_wants_ones_and_zeros(book, mask):
 # What the chapter's functions do at the edges
 
 
-def test_places_are_counted_in_words_wherever_the_padding_stands(twins):
-    words = np.array([[0, 0, 1, 1], [1, 1, 0, 0], [0, 0, 0, 0]]) > 0
-    places = [[0, 0, 0, 1], [0, 1, 1, 1], [0, 0, 0, 0]]
-    for count_places in twins("count_places"):
-        assert count_places(words).tolist() == places
+def test_positions_are_counted_in_tokens_wherever_pads_stand(twins):
+    is_token = np.array([[0, 0, 1, 1], [1, 1, 0, 0], [0, 0, 0, 0]]) > 0
+    positions = [[0, 0, 0, 1], [0, 1, 1, 1], [0, 0, 0, 0]]
+    for count_positions in twins("count_positions"):
+        assert count_positions(is_token).tolist() == positions
 
 
 def test_blocked_scores_count_for_nothing_however_low_the_others(twins):
@@ -339,7 +346,7 @@ def test_blocked_scores_count_for_nothing_however_low_the_others(twins):
         assert output.tolist() == [[2]] and weights.tolist() == [[1, 0]]
 
 
-def test_a_blind_row_of_one_place_is_zero(twins):
+def test_a_blind_row_of_one_position_is_zero(twins):
     one, blind = np.ones((1, 1, 1)), np.zeros((1, 1, 1), bool)
     for attend_or_zero in twins("attend_or_zero"):
         output, weights = attend_or_zero(one, one, one, blind)
@@ -358,16 +365,16 @@ def test_the_fill_is_added_to_the_scores_after_the_division(twins):
         assert np.allclose(found, right)
 
 
-def test_the_model_adds_the_places_to_the_words(book):
+def test_the_model_adds_position_vectors_to_token_vectors(book):
     torch = book["torch"]
     model = {
-        "words": torch.tensor([[1.0]]),
-        "places": torch.tensor([[2.0]]),
+        "token_vectors": torch.tensor([[1.0]]),
+        "position_vectors": torch.tensor([[2.0]]),
         "query_key_value": torch.tensor([[1.0, 1.0, 10.0]]),
-        "next_word": torch.tensor([[1.0]]),
+        "next_token": torch.tensor([[1.0]]),
     }
     mask = torch.ones(1, 1, dtype=torch.bool)
-    logits = book["next_word_logits"](model, torch.tensor([[0]]), mask)
+    logits = book["next_token_logits"](model, torch.tensor([[0]]), mask)
     assert logits.item() == 3 + 30
 
 
@@ -407,15 +414,15 @@ def test_the_checks_pass_on_random_vectors_and_see_the_future(book):
     table = torch.randn(12, 4, generator=torch.Generator().manual_seed(3))
     ids = torch.tensor([[3, 4, 0, 0, 0], [5, 6, 7, 8, 0], [9, 0, 0, 0, 0]])
 
-    def padded(ids, words):
-        return book["weigh"](ids, table, words[:, None])
+    def padded(ids, mask):
+        return book["weigh"](ids, table, mask[:, None])
 
-    def causal(ids, words):
+    def causal(ids, mask):
         past = torch.ones(2 * [ids.shape[1]]).tril() > 0
-        return book["weigh"](ids, table, past & words[:, None])
+        return book["weigh"](ids, table, past & mask[:, None])
 
-    def shared(ids, words):
-        return causal(ids, words) + len(ids)
+    def shared(ids, mask):
+        return causal(ids, mask) + len(ids)
 
     assert all(book["run_checks"](causal, ids, table).values())
     found = book["run_checks"](padded, ids, table)
@@ -430,6 +437,6 @@ def test_a_mask_that_keras_lost_leaves_the_weights_as_without_one(book):
 
 
 def test_edited_masks_lose_what_came_before(book):
-    words = book["torch"].tensor([[True, False, False], [True, True, True]])
-    found = book["edited_in_place"](words).int().tolist()
+    masks = book["torch"].tensor([[True, False, False], [True, True, True]])
+    found = book["edited_in_place"](masks).int().tolist()
     assert found == 2 * [[[1, 0, 0]] * 3]

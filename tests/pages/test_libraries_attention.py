@@ -117,7 +117,7 @@ def test_where_the_axes_stand(check_numbers):
     import keras
     import torch
 
-    x = torch.zeros(2, 5, 4)  # two sentences of five words
+    x = torch.zeros(2, 5, 4)  # two sequences of five tokens
 
     def weights(**options):
         return torch.nn.MultiheadAttention(4, 2, **options)(x, x, x)[1]
@@ -126,7 +126,7 @@ def test_where_the_axes_stand(check_numbers):
     _, scores = layer(x.numpy(), x.numpy(), return_attention_scores=True)
     assert len(weights(batch_first=True)) == 2
     check_numbers(
-        sentences_by_default=len(weights()),
+        sequences_by_default=len(weights()),
         weight_axes_torch=weights(batch_first=True).ndim,
         weight_axes_keras=scores.ndim,
     )
@@ -152,7 +152,7 @@ def test_where_the_axis_of_the_heads_stands(check_numbers, check_says):
     )
 
     def axes(attend):
-        """A key that changes is seen by the other places of its own head."""
+        """The other positions of its own head see a key that changes."""
         before = rng.normal(size=(2, 3, 3, 4))
         after = before.copy()
         after[0, 0, 0] += 1

@@ -1,4 +1,4 @@
-"""What libraries.md says of words and positions is what the libraries give."""
+"""What libraries.md says of tokens and positions holds for the libraries."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ pytestmark = pytest.mark.xdist_group("frameworks")
 
 
 def outcome(lookup, token_id):
-    """Say what a lookup in five rows makes of an id, in the page's words."""
+    """Say what a lookup in five rows makes of an id, as the page does."""
     try:
         row = np.asarray(lookup([token_id]))[0]
     except Exception as error:
@@ -61,9 +61,9 @@ def test_how_an_embedding_is_initialised(check_numbers):
     layer.build()
     (table_keras,) = layer.get_weights()
     check_numbers(
-        embedding_length_torch=np.linalg.norm(table, axis=-1).mean(),
+        embedding_norm_torch=np.linalg.norm(table, axis=-1).mean(),
         embedding_std_torch=table.std().round(2),
-        embedding_length_keras=np.linalg.norm(table_keras, axis=-1).mean(),
+        embedding_norm_keras=np.linalg.norm(table_keras, axis=-1).mean(),
         embedding_limit_keras=abs(table_keras).max(),
     )
 

@@ -23,7 +23,7 @@ def test_the_layout_of_weights(check_numbers, check_says):
     check_says(f"in Keras, which stores {layout[first_keras]}")
 
 
-def test_how_a_linear_layer_is_drawn(check_numbers):
+def test_how_a_linear_layer_is_initialised(check_numbers):
     import keras
     import torch
 
@@ -136,8 +136,8 @@ def test_a_causal_mask_that_is_promised(check_numbers):
     layer = torch.nn.TransformerDecoderLayer(4, 2, **SMALL)
     everything = torch.zeros(2, 3, dtype=torch.bool)
 
-    def words_read(promise, **masks):
-        """Return how many words of three the first place reads."""
+    def positions_read(promise, **masks):
+        """Return how many of three positions the first position reads."""
         x, memory = torch.randn(1, 2, 4), torch.randn(1, 3, 4)
         memory.requires_grad_()
         masks |= {"memory_mask": everything, "memory_is_causal": promise}
@@ -151,12 +151,12 @@ def test_a_causal_mask_that_is_promised(check_numbers):
         return_attention_scores=True,
     )
     check_numbers(
-        words_read_when_promised=words_read(True),
-        words_read_without_promise=words_read(False),
-        words_read_when_promised_with_pads=words_read(
+        positions_read_when_promised=positions_read(True),
+        positions_read_without_promise=positions_read(False),
+        positions_read_when_promised_with_pads=positions_read(
             True, memory_key_padding_mask=no_pads
         ),
-        words_read_keras_causal=(np.asarray(weights)[0, 0, 0] > 0).sum(),
+        positions_read_keras_causal=(np.asarray(weights)[0, 0, 0] > 0).sum(),
     )
 
 

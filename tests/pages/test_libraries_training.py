@@ -51,7 +51,7 @@ def test_what_a_loss_is_divided_by(check_numbers):
     import keras
     import torch
 
-    # Logits of two words with the same score cost ln 2; in units of that.
+    # Logits of two tokens with the same score cost ln 2; in units of that.
     logits, targets = np.zeros((4, 2)), np.array([1, 1, 0, 0])
     loss = torch.nn.functional.cross_entropy(
         torch.tensor(logits), torch.tensor(targets), ignore_index=0

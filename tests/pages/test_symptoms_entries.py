@@ -90,9 +90,9 @@ def ask(names):
 def test_converters_for_the_encoder_are_right(ask, names):
     import torch
 
-    words = IDS != 0
+    is_token = IDS != 0
     first, *others = (
-        value(snippet(part), names(IDS))[words]
+        value(snippet(part), names(IDS))[is_token]
         for part in ("~key_mask", "triu(1)", "~attention_mask")
     )
     assert all(torch.allclose(x, first, atol=1e-5) for x in others)
@@ -117,23 +117,23 @@ def test_the_fast_path_gives_zeros_at_pads(names):
     from torch import nn
 
     given = names(IDS)
-    encoder, x, word = given["encoder"], given["x"], given["key_mask"]
-    fast, slow = in_eval(encoder, x, src_key_padding_mask=~word)
-    assert not fast[~word].any() and slow[~word].all()
-    assert torch.allclose(fast[word], slow[word], atol=1e-5)
+    encoder, x, mask = given["encoder"], given["x"], given["key_mask"]
+    fast, slow = in_eval(encoder, x, src_key_padding_mask=~mask)
+    assert not fast[~mask].any() and slow[~mask].all()
+    assert torch.allclose(fast[mask], slow[mask], atol=1e-5)
     assert not torch.allclose(fast.mean(1), slow.mean(1), atol=1e-2)
     plain = nn.TransformerEncoder(
         encoder.layers[0], 2, enable_nested_tensor=False
     )
-    assert in_eval(plain, x, src_key_padding_mask=~word)[0][~word].all()
+    assert in_eval(plain, x, src_key_padding_mask=~mask)[0][~mask].all()
 
 
 def test_nan_in_eval_only_comes_and_goes_as_the_page_says(names, ask):
     import torch
 
     given = names(LEFT)
-    encoder, x, word = given["encoder"], given["x"], given["key_mask"]
-    masks = {"mask": given["future"], "src_key_padding_mask": ~word}
+    encoder, x, is_token = given["encoder"], given["x"], given["key_mask"]
+    masks = {"mask": given["future"], "src_key_padding_mask": ~is_token}
     assert value(snippet(".all(dim=-1).any()"), given | masks)
     fast, slow = in_eval(encoder, x, **masks)
     assert fast[1:].isnan().all() and not slow.isnan().any()
@@ -147,7 +147,11 @@ def test_nan_in_eval_only_comes_and_goes_as_the_page_says(names, ask):
         torch.backends.mha.set_fastpath_enabled(True)
     with torch.no_grad():
         output = value(snippet("torch.eye"), given)
-    assert torch.allclose(output[word], slow[word], atol=1e-5)
+    assert torch.allclose(output[is_token], slow[is_token], atol=1e-5)
+    masks = {"attn_mask": given["future"], "key_padding_mask": ~is_token}
+    for weights in (True, False):
+        output, _ = given["layer"](x, x, x, need_weights=weights, **masks)
+        assert output.isnan().any() == weights
 
 
 def test_weights_are_a_mean_over_the_heads_unless_asked(names):
