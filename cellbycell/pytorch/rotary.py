@@ -49,7 +49,7 @@ def rotary_halves(x, positions, base=10000.0):
 def pairs_to_halves(weight, num_heads):
     """Sort the outputs of a projection, per head: even ones, then odd ones.
 
-    weight (D, D) of query_proj or key_proj, (out, in) as nn.Linear has it.
+    weight (D, D) of query_proj or key_proj, laid out as the framework has it.
     """
     heads = weight.unflatten(0, (num_heads, -1))  # (H, K, D)
     parts = [heads[:, 0::2], heads[:, 1::2]]

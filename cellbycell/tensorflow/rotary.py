@@ -52,8 +52,8 @@ def rotary_halves_tf(x, positions, base=10000.0):
 def pairs_to_halves_tf(weight, num_heads):
     """Sort the outputs of a projection, per head: even ones, then odd ones.
 
-    weight (D, D) of query_proj or key_proj, (in, out) as Dense has it.
+    weight (D, D) of query_proj or key_proj, laid out as the framework has it.
     """
-    heads = tf.reshape(weight, (weight.shape[0], num_heads, -1))  # (D, H, K)
-    parts = [heads[..., 0::2], heads[..., 1::2]]
+    columns = tf.reshape(weight, (weight.shape[0], num_heads, -1))  # (D, H, K)
+    parts = [columns[..., 0::2], columns[..., 1::2]]
     return tf.reshape(tf.concat(parts, axis=-1), weight.shape)  # (D, D)
