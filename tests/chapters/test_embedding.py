@@ -1,4 +1,4 @@
-"""The chapter on words: what its checkers say, and its functions.
+"""The chapter on embeddings: what its checkers say, and its functions.
 
 test_exercises.py tries each checker on the stub and the solution.
 """
@@ -16,15 +16,15 @@ pytestmark = pytest.mark.xdist_group("frameworks")
 # Wrong answers: exercise, the verdict, the answer.
 
 
-def frequent(words, min_count):
-    """Return the frequent words, repeated as in the text."""
-    return [word for word in words if words.count(word) >= min_count]
+def frequent(tokens, min_count):
+    """Return the frequent tokens, repeated as in the text."""
+    return [token for token in tokens if tokens.count(token) >= min_count]
 
 
-def numbered(words, pad=0, unk=1):
-    """Return <pad>, <unk>, and the words numbered from two."""
-    words = {word: i for i, word in enumerate(words, 2)}
-    return {"<pad>": pad, "<unk>": unk} | words
+def numbered(tokens, pad=0, unk=1):
+    """Return <pad>, <unk>, and the tokens numbered from two."""
+    tokens = {token: i for i, token in enumerate(tokens, 2)}
+    return {"<pad>": pad, "<unk>": unk} | tokens
 
 
 def only_upper_end(token_ids, table):
@@ -62,45 +62,45 @@ WRONG = {
             "you believe that padding learns nothing; it has a row, too.",
             lambda n, size: 0.0,
         ),
-        ("this is the share of the words.", lambda n, size: n / size),
+        ("this is the share of the tokens.", lambda n, size: n / size),
         (
-            "a share lies between 0 and 1; divide by all places.",
+            "a share lies between 0 and 1; divide by seq_len.",
             lambda n, size: size - n,
         ),
         (
-            "0.9961 is wrong for 2 words in 5 places; count the places.",
+            "0.9961 is wrong for 2 tokens at 5 positions; count the pads.",
             lambda n, size: 1020 / 1024,
         ),
         (
-            "this compares padding with the words alone.",
+            "this compares pads with tokens alone.",
             lambda n, size: (size - n) / n,
         ),
     ],
     "frequent_vocabulary": [
         (
-            "a repeated word was numbered more than once and leaves holes: "
+            "a repeated token was numbered more than once and leaves holes: "
             "nobody has the ids [2, 3, 4].",
-            lambda words, n: numbered(sorted(frequent(words, n))),
+            lambda tokens, n: numbered(sorted(frequent(tokens, n))),
         ),
         (
-            "two entries share an id: words, or a word and padding.",
-            lambda words, n: (
+            "two entries share an id: tokens, or a token and padding.",
+            lambda tokens, n: (
                 {"<pad>": 0, "<unk>": 1, "a": 0, "is": 1, "rose": 2}
             ),
         ),
         (
             "`is` occurs 2 times: keep it.",
-            lambda words, n: numbered(
-                sorted({w for w in words if words.count(w) > n})
+            lambda tokens, n: numbered(
+                sorted({t for t in tokens if tokens.count(t) > n})
             ),
         ),
         (
             "`and` occurs once and should have become <unk>.",
-            lambda words, n: numbered(sorted(set(words))),
+            lambda tokens, n: numbered(sorted(set(tokens))),
         ),
         (
-            "first <pad>, then <unk>, then the words, sorted.",
-            lambda words, n: numbered(["rose", "is", "a"]),
+            "first <pad>, then <unk>, then the tokens, sorted.",
+            lambda tokens, n: numbered(["rose", "is", "a"]),
         ),
     ],
     "strict_lookup": [
@@ -117,14 +117,14 @@ WRONG = {
         ("the message does not name the id 5.", without_the_id),
     ],
     "table_gradient": [
-        ("of a repeated word only the last place counts.", overwritten),
-        ("repeated words add up; no mean.", averaged),
+        ("of a repeated token only the last position counts.", overwritten),
+        ("repeated tokens add up; no mean.", averaged),
         (
             "the shape is (5, 2) instead of (6, 2).",
             lambda ids, upstream, n: upstream,
         ),
         (
-            "upstream is not used: every place counts as 1.",
+            "upstream is not used: every position counts as 1.",
             lambda ids, upstream, n: summed(ids, 0 * upstream + 1, n),
         ),
         (
@@ -156,8 +156,8 @@ def gradient_tf(token_ids, upstream, vocab_size):
     return tf.math.unsorted_segment_sum(upstream, token_ids, vocab_size)
 
 
-def frequent_numpy(words, min_count):
-    kept, counts = np.unique(words, return_counts=True)
+def frequent_numpy(tokens, min_count):
+    kept, counts = np.unique(tokens, return_counts=True)
     return numbered(kept[counts >= min_count], np.int64(0), np.int64(1))
 
 
@@ -259,19 +259,19 @@ def test_lookups_refuse_what_is_no_id(twins, kind, name):
 # What the chapter's functions refuse
 
 
-def test_a_sentence_that_is_too_long_is_refused(book):
+def test_a_sequence_that_is_too_long_is_refused(book):
     assert book["pad"]([5, 6, 7], seq_len=3, pad_id=0) == [5, 6, 7]
     says = r"3 tokens do not fit in seq_len=2: make .* larger or cut .*\.$"
     with pytest.raises(ValueError, match=says):
         book["pad"]([5, 6, 7], seq_len=2, pad_id=0)
 
 
-def test_an_id_without_a_word_is_refused(book):
+def test_an_id_without_a_token_is_refused(book):
     with pytest.raises(KeyError):
         book["decode"]([99], book["vocabulary"])
 
 
-def test_words_that_look_like_special_tokens_get_no_second_id(book):
+def test_tokens_that_look_like_special_ones_get_no_second_id(book):
     vocabulary = book["build_vocabulary"](["<unk>", "b", "<pad>", "b"])
     assert vocabulary == {"<pad>": 0, "<unk>": 1, "b": 2}
 
@@ -288,7 +288,7 @@ RIGHT = (
 
 
 @pytest.mark.parametrize(
-    ("complaints", "place", "wrong"),
+    ("complaints", "which", "wrong"),
     [
         ([], 0, ["b", "a"]),
         (["shape"], 1, (2, 3)),
@@ -299,13 +299,13 @@ RIGHT = (
         (["pad row"], 4, np.array([[0, 1], [1, 1], [2, 2]])),
     ],
 )
-def test_each_check_of_the_matrix_can_complain(book, complaints, place, wrong):
-    given = [*RIGHT[:place], wrong, *RIGHT[place + 1 :]]
+def test_each_check_of_the_matrix_can_complain(book, complaints, which, wrong):
+    given = [*RIGHT[:which], wrong, *RIGHT[which + 1 :]]
     found = book["complaints"](*given)
     assert [check for check in found if found[check]] == complaints
 
 
 def test_a_negative_id_is_out_of_range(book):
-    words, shape, vocabulary, _, table = RIGHT
+    tokens, shape, vocabulary, _, table = RIGHT
     vocabulary, ids = vocabulary | {"c": -1}, np.array([2, 1, -1])
-    assert book["complaints"](words, shape, vocabulary, ids, table)["range"]
+    assert book["complaints"](tokens, shape, vocabulary, ids, table)["range"]

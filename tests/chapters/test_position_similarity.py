@@ -82,11 +82,11 @@ WRONG = {
             lambda k, d: math.sqrt(d - product(k, d)),
         ),
         (
-            "this is for vectors of length 1.",
+            "this is for vectors of norm 1.",
             lambda k, d: math.sqrt(2 - 4 * product(k, d) / d),
         ),
         (
-            "this is the length of the sum; mind a sign.",
+            "this is the norm of the sum; mind a sign.",
             lambda k, d: math.sqrt(d + 2 * product(k, d)),
         ),
     ],
@@ -296,10 +296,10 @@ def test_what_a_check_refuses_does_not_pass(book):
     assert book["holds"](book["CHECKS"]["step"], odd, odd @ odd.T) is False
 
 
-@pytest.mark.parametrize(("place", "holds"), [((0, 2), True), ((0, 1), False)])
-def test_the_diagonal_is_the_one_beside_the_main(book, place, holds):
+@pytest.mark.parametrize(("index", "holds"), [((0, 2), True), ((0, 1), False)])
+def test_the_diagonal_is_the_one_beside_the_main(book, index, holds):
     products = np.full((4, 4), 4.0)
-    products[place] += 1e-3
+    products[index] += 1e-3
     check = book["CHECKS"]["diagonal"]
     assert book["holds"](check, np.ones((4, 4)), products) == holds
 

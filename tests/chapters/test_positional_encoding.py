@@ -58,7 +58,7 @@ def power_of(power):
     return find
 
 
-def drawn(std, has_pad=True):
+def initialised(std, has_pad=True):
     """Return an answer to exercise 5 with a standard deviation of std(d)."""
 
     def table(vocab_size, d_model, pad_id, seed):
@@ -72,7 +72,9 @@ def drawn(std, has_pad=True):
 
 
 def without_seed(vocab_size, d_model, pad_id, seed):
-    return drawn(lambda d: (2 * d) ** -0.5)(vocab_size, d_model, pad_id, 0)
+    return initialised(lambda d: (2 * d) ** -0.5)(
+        vocab_size, d_model, pad_id, 0
+    )
 
 
 WRONG = {
@@ -86,7 +88,7 @@ WRONG = {
             lambda c, d: 2 * math.pi / 10000 ** (pair(c) / d),
         ),
         ("column 3 of 6: the exponent is doubled.", wave(lambda c: 2 * c)),
-        ("column 3 of 6: it is its sine's speed.", wave(lambda c: c)),
+        ("column 3 of 6: a cosine is as slow as its sine.", wave(lambda c: c)),
         ("column 3 of 6: the base is 10000, not 1000.", wave(pair, base=1000)),
     ],
     "halves_table": [
@@ -114,22 +116,22 @@ WRONG = {
             ),
         ),
     ],
-    "word_positions": [
+    "token_positions": [
         (
-            "padding on the left is counted as words.",
+            "pads on the left are counted as tokens.",
             lambda mask: np.arange(mask.shape[1]) + 0 * mask,
         ),
-        ("the first word is 0, not 1.", lambda mask: mask.cumsum(1)),
+        ("the first token is 0, not 1.", lambda mask: mask.cumsum(1)),
         (
-            "a place before the first word has position -1.",
+            "a pad before the first token has position -1.",
             lambda mask: mask.cumsum(1) - 1,
         ),
         (
-            "you count down the batch, not along it.",
+            "count along the sequence, not the batch.",
             lambda mask: mask.cumsum(0) - 1,
         ),
         (
-            "places without a word should have position 0.",
+            "pads should have position 0.",
             lambda mask: np.maximum(mask.cumsum(1) - 1, 0),
         ),
     ],
@@ -157,17 +159,20 @@ WRONG = {
     ],
     "balanced_table": [
         (
-            "the padding row was drawn over; zero it last.",
-            drawn(lambda d: 1, has_pad=False),
+            "the padding row was initialised; zero it last.",
+            initialised(lambda d: 1, has_pad=False),
         ),
-        ("your deviation is 1.000: PyTorch's default.", drawn(lambda d: 1)),
+        (
+            "your deviation is 1.000: PyTorch's default.",
+            initialised(lambda d: 1),
+        ),
         (
             "your deviation is 0.125: tensor2tensor's.",
-            drawn(lambda d: d**-0.5),
+            initialised(lambda d: d**-0.5),
         ),
         (
             "your deviation is 0.008: a variance taken for a deviation.",
-            drawn(lambda d: 1 / (2 * d)),
+            initialised(lambda d: 1 / (2 * d)),
         ),
         ("seed is not used.", without_seed),
     ],
@@ -286,7 +291,7 @@ def test_a_graph_refuses_an_unknown_width(book):
     strided=st.booleans(),
 )
 def test_layers_keep_the_type_and_shape(book, kind, shape, D, more, strided):
-    """For empty batches, single places and arrays with strides, too."""
+    """For empty batches, single positions and arrays with strides, too."""
     tf, torch = book["tf"], book["torch"]
     numbers = np.arange(2.0 * math.prod(shape) * D).reshape(*shape, 2 * D)
     x = torch.tensor(numbers)[..., ::2] if strided else torch.ones(*shape, D)
@@ -330,19 +335,19 @@ def test_layers_refuse_what_does_not_fit(book, x, error, says):
 # The running example, and the share of a position
 
 
-def test_the_sentences_have_the_ids_of_the_chapter_on_words(book):
+def test_the_sequences_have_the_ids_of_the_chapter_on_embeddings(book):
     ids = [[8, 6, 10, 11, 0, 0, 0], [2, 7, 9, 4, 3, 5, 0]]
     assert book["padded"] == book["token_ids"].tolist() == ids
 
 
 def test_the_share_of_a_position_is_that_of_the_formula(book):
-    """Measured on words drawn with each length, and on average."""
+    """Measured on tokens of each norm, and on average."""
     torch, position_table = book["torch"], book["position_table"]
     for std in (0.05, 1.0, 16.0):
         torch.manual_seed(0)
-        words = std * torch.randn(1, 100, 512)
+        tokens = std * torch.randn(1, 100, 512)
         found = book["position_part"](
-            lambda x: x + position_table(*x.shape[1:]), words
+            lambda x: x + position_table(*x.shape[1:]), tokens
         )
         formula = book["position_share"](std * math.sqrt(512), 512)
         assert found == pytest.approx(formula, rel=0.02)
@@ -367,10 +372,10 @@ def test_criteria_decide_on_both_sides_of_their_limits(book):
 
 
 @pytest.mark.parametrize("width", [2, 3, 5, 6, 10, 64, 511, 512])
-def test_lengths_are_judged_for_every_type_and_width(book, twins, width):
+def test_norms_are_judged_for_every_type_and_width(book, twins, width):
     position_table, check = (
         twins("position_table")[0],
-        book["has_equal_lengths"],
+        book["has_equal_norms"],
     )
     for kind in ("float64", "float32", "float16", "bfloat16"):
         table = position_table(600, width, dtype=np.dtype(kind)).astype(float)
@@ -379,7 +384,7 @@ def test_lengths_are_judged_for_every_type_and_width(book, twins, width):
 
 
 @pytest.mark.parametrize("length", [12, 300])
-def test_a_right_table_has_the_next_place_nearest_from_width_11(book, length):
+def test_a_right_table_has_the_next_nearest_from_width_11(book, length):
     for width in [*range(2, 17), 33, 64, 512]:
         table = book["position_table"](length, width)
         assert book["nearest_is_next"](table) == (width >= 11), width
@@ -389,9 +394,9 @@ def test_a_right_table_has_the_next_place_nearest_from_width_11(book, length):
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_order_error_counts_in_both_directions(book, kind, sign):
     array = book["tf"].constant if kind else book["torch"].tensor
-    x, places = array([[[0.0], [3.0]]]), array([[[0.0], [sign]]])
+    x, positions = array([[[0.0], [3.0]]]), array([[[0.0], [sign]]])
     order_error = book[f"order_error{kind}"]
-    assert order_error(lambda x: x + places, x, [1, 0]) == pytest.approx(1)
+    assert order_error(lambda x: x + positions, x, [1, 0]) == pytest.approx(1)
     # What is only too small counts as well.
     assert order_error(lambda x: 0 * x - x[:, :1], x, [1, 0]) == 3
 
