@@ -27,6 +27,12 @@ from cellbycell.pytorch.multi_head_attention import (
 )
 from cellbycell.pytorch.position_similarity import rotation, squares_gradient
 from cellbycell.pytorch.positional_encoding import position_table
+from cellbycell.pytorch.rotary import (
+    cosines_and_sines,
+    pairs_to_halves,
+    rotary,
+    rotary_halves,
+)
 from cellbycell.pytorch.training import smooth_targets, smoothed_loss
 
 __all__ = [
@@ -41,6 +47,7 @@ __all__ = [
     "Transformer",
     "append_ids",
     "attend",
+    "cosines_and_sines",
     "draw_model",
     "draw_weights",
     "greedy_decode",
@@ -48,7 +55,10 @@ __all__ = [
     "merge_heads",
     "normalise",
     "output_and_gradients",
+    "pairs_to_halves",
     "position_table",
+    "rotary",
+    "rotary_halves",
     "rotation",
     "smooth_targets",
     "smoothed_loss",

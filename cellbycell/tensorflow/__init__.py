@@ -30,6 +30,12 @@ from cellbycell.tensorflow.position_similarity import (
     squares_gradient_tf,
 )
 from cellbycell.tensorflow.positional_encoding import position_table_tf
+from cellbycell.tensorflow.rotary import (
+    cosines_and_sines_tf,
+    pairs_to_halves_tf,
+    rotary_halves_tf,
+    rotary_tf,
+)
 from cellbycell.tensorflow.training import smooth_targets_tf, smoothed_loss_tf
 
 __all__ = [
@@ -44,6 +50,7 @@ __all__ = [
     "TransformerTF",
     "append_ids_tf",
     "attend_tf",
+    "cosines_and_sines_tf",
     "draw_model_tf",
     "draw_weights_tf",
     "greedy_decode_tf",
@@ -51,7 +58,10 @@ __all__ = [
     "merge_heads_tf",
     "normalise_tf",
     "output_and_gradients_tf",
+    "pairs_to_halves_tf",
     "position_table_tf",
+    "rotary_halves_tf",
+    "rotary_tf",
     "rotation_tf",
     "smooth_targets_tf",
     "smoothed_loss_tf",
