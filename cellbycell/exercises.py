@@ -6,6 +6,12 @@ is right, that it was not attempted, or which mistake it makes.
 
 import numpy as np
 
+# What NumPy says of a mistake that many make, and what to do about it.
+ADVICE = {
+    "could not be broadcast": "keepdims=True keeps the axis of a sum or mean",
+    "in its core dimension": "key.T turns all axes; exchange the last two",
+}
+
 
 class Wrong(Exception):
     """Says what is wrong with an answer."""
@@ -46,8 +52,7 @@ class Answer:
         except Exception as error:
             if fault and isinstance(error, ArithmeticError):
                 raise Wrong(fault) from error
-            words = f"{type(error).__name__}: {error}".split("\n")[0]
-            raise Wrong(f"your function raises {words.rstrip('.')}") from error
+            raise Wrong(f"your function raises {told(error)}") from error
         if found is None and not self.attempted:
             raise Wrong("not attempted yet")
         self.attempted = True
@@ -58,15 +63,35 @@ class Answer:
         return to_numbers(self.give(*given, fault=fault), shape, fault)
 
 
+def told(error):
+    """Return what an error says, in one line, and what to do about it."""
+    words = f"{type(error).__name__}: {error}".split("\n")[0].rstrip(". ")
+    for part, advice in ADVICE.items():
+        words += f"; {advice}" if part in words else ""
+    return words
+
+
+def to_array(found):
+    """Return what was found as an array; that of None if it is none."""
+    try:
+        if hasattr(found, "detach"):  # a tensor of PyTorch
+            found = found.detach()
+            if str(found.dtype) == "torch.bfloat16":  # unknown to NumPy
+                found = found.float()
+        if isinstance(found, (list, tuple)):
+            found = [getattr(x, "detach", lambda x=x: x)() for x in found]
+        array = np.asarray(found)
+        if array.dtype == object:  # such as fractions
+            array = np.reshape([float(x) for x in array.flat], array.shape)
+        return array
+    except Exception:  # a ragged list, or no numbers
+        return np.array(None)
+
+
 def to_numbers(found, shape, fault=None):
     """Return what was found as floats of this shape, or raise Wrong."""
     kind = type(found).__name__
-    try:
-        if hasattr(found, "detach"):  # a tensor of PyTorch
-            found = found.detach().double()
-        array = np.asarray(found)
-    except Exception:  # a ragged list
-        array = np.array(None)
+    array = to_array(found)
     if isinstance(found, tuple) and array.shape != shape:
         raise Wrong("it returns a tuple; return the one that is asked for")
     if array.dtype.kind not in "iuf" and array.dtype.name != "bfloat16":
@@ -83,35 +108,36 @@ def require(found, options, otherwise):
     """Raise Wrong unless the numbers found are those of the option "".
 
     options: {what is wrong: the numbers that it gives}; otherwise: what is
-    said of numbers that no option gives.
+    said of numbers that no option gives. Half precision may round.
     """
+    with np.errstate(over="ignore"):
+        halves = np.array_equal(found, np.float16(found))
+    is_half = halves and not np.array_equal(found, np.round(found))
+    rounding = {"rtol": 0.01, "atol": 0.01} if is_half else {}
     for says, wanted in options.items():
-        if np.allclose(found, wanted):
+        if np.allclose(found, wanted, **rounding):
             if says:
                 raise Wrong(says)
             return
     raise Wrong(otherwise)
 
 
-def ask_answer(answer, given):
+def ask_answer(answer, given, shape):
     """Call a reader's function with copies; return an array, or a fault.
 
-    A fault is a text: what is wrong with what the function does or returns.
+    A fault is a text: what is wrong with what the function does or returns. A
+    tuple is an array only if it has the shape.
     """
     copies = [x.copy() if isinstance(x, np.ndarray) else x for x in given]
     try:
         found = answer(*copies)
     except Exception as error:
-        message = str(error).partition("\n")[0][:60].rstrip(". ")
-        return f"your function raises {type(error).__name__}: {message}"
-    if found is None or isinstance(found, tuple):
-        kind = "None" if found is None else "a tuple; return one result"
-        return f"your function returns {kind}"
-    try:
-        found = getattr(found, "detach", lambda: found)()
-        array = np.asarray(found)
-    except Exception:
-        array = np.asarray("no array")
+        return f"your function raises {told(error)}"
+    if found is None:
+        return "your function returns None"
+    array = to_array(found)
+    if isinstance(found, tuple) and array.shape != shape:
+        return "your function returns a tuple; return one result"
     if array.dtype.kind in "biuf":
         return array
     return f"your function returns no array of numbers: {type(found).__name__}"
@@ -135,9 +161,9 @@ def explain(found, right, mistakes, otherwise):
             return verdict
     if found.shape != right.shape:
         return f"the shape is {found.shape}, not {right.shape}"
-    place = np.argwhere(~np.isclose(found, right, 1e-4, 1e-5))[0].tolist()
-    number = str(found[tuple(place)].item())[:6]
-    return otherwise.format(f"{number} at {place}" if place else number)
+    index = np.argwhere(~np.isclose(found, right, 1e-4, 1e-5))[0].tolist()
+    number = str(found[tuple(index)].item())[:6]
+    return otherwise.format(f"{number} at {index}" if index else number)
 
 
 def judge(answer, cases):
@@ -145,15 +171,16 @@ def judge(answer, cases):
 
     cases: what to call it with; the right result; {verdict: the result of a
     mistake, or a test of what was found}; and what to say of anything else,
-    with {} for the first wrong number and its place.
+    with {} for the first wrong number and its index.
     """
     with np.errstate(all="ignore"):
         for number, (given, right, *rest) in enumerate(cases):
-            found = ask_answer(answer, given)
+            right = np.asarray(right)
+            found = ask_answer(answer, given, right.shape)
             if isinstance(found, str):
                 stub = number == 0 and found.endswith("None")
                 return "not attempted yet" if stub else found
-            if fault := explain(found, np.asarray(right), *rest):
+            if fault := explain(found, right, *rest):
                 return fault
     return "correct"
 

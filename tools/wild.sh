@@ -9,7 +9,10 @@ PACKAGES="x-transformers==2.31.0 performer-pytorch==1.1.4
     routing-transformer==1.6.1 reformer-pytorch==1.4.4
     linear-attention-transformer==0.19.1 local-attention==1.11.2
     sinkhorn-transformer==0.11.4 simple-hierarchical-transformer==0.4.0
-    keras-hub==0.32.0"
+    h-transformer-1d==0.1.9 memory-efficient-attention-pytorch==0.1.6
+    tiktoken==0.14.0 keras-hub==0.32.0"
+# Installed without what it asks for, an older NumPy and JupyterLab.
+ALONE="llms-from-scratch==1.0.19"
 export HF_HUB_OFFLINE=1 KERAS_BACKEND=tensorflow TF_CPP_MIN_LOG_LEVEL=3
 status=0
 
@@ -22,6 +25,7 @@ ask() {
     .venv/bin/python -m venv "${python%/bin/python}" || exit 1
     .venv/bin/python -c "$place" >"$("$python" -c "$place")/base.pth"
     "$python" -m pip install --quiet "$@" || exit 1
+    "$python" -m pip install --quiet --no-deps "$ALONE" || exit 1
     "$python" -m tools.measure.wild "$group" book/wild.md || status=1
 }
 

@@ -52,7 +52,8 @@ def places(page, doctree):
             section = cell.parent
             while not isinstance(section, nodes.section):
                 section = section.parent
-            code = next(cell.findall(nodes.literal_block)).astext()
+            # Several, where side_roads.py has joined cells.
+            code = "\n".join(block.astext() for block in cell[0].children)
             for node in ast.parse(code).body:
                 if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
                     found[node.name] = page, section["ids"][0], title(section)

@@ -7,7 +7,7 @@ Written by `make package`: change it in the chapter.
 from cellbycell.common.multi_head_attention import projections
 
 
-def decoder_layer_parameters(d_model, d_ff):
+def decoder_layer_parameters(d_model: int, d_ff: int):
     """Return how many numbers a decoder layer learns."""
     attentions = 8 * d_model**2 + 8 * d_model
     feed_forward = 2 * d_model * d_ff + d_ff + d_model

@@ -5,7 +5,7 @@ Written by `make package`: change it in the chapter.
 """
 
 
-def layer_parameters(d_model, d_ff):
+def layer_parameters(d_model: int, d_ff: int):
     """Return how many numbers an encoder layer learns."""
     attention = 4 * d_model**2 + 4 * d_model
     feed_forward = 2 * d_model * d_ff + d_ff + d_model

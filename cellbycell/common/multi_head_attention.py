@@ -5,7 +5,7 @@ Written by `make package`: change it in the chapter.
 """
 
 
-def head_width(d_model, num_heads):
+def head_width(d_model: int, num_heads: int):
     """Return d_model / num_heads, the width of a head, a whole number.
 
     Raises ValueError, with the numbers that fit, if num_heads does not.

@@ -9,7 +9,7 @@ import tracemalloc
 import numpy as np
 
 
-def frequencies(d_model, base=10000.0):
+def frequencies(d_model: int, base: float = 10000.0):
     """Return how far each pair turns in one step, in radians, (C,).
 
     Raises ValueError for an odd d_model, whose last column has no partner.
@@ -19,7 +19,7 @@ def frequencies(d_model, base=10000.0):
     return base ** (-np.arange(0, d_model, 2) / d_model)  # (C,)
 
 
-def similarity(offset, d_model, base=10000.0):
+def similarity(offset, d_model: int, base: float = 10000.0):
     """Return the dot product of two positions that lie offset apart.
 
     offset: a number or an array; the result has its shape. d_model: even.

@@ -7,7 +7,7 @@ Written by `make package`: change it in the chapter.
 from itertools import combinations
 
 
-def smallest_sets(results, size=1):
+def smallest_sets(results, size: int = 1):
     """Return the smallest sets of checks that fail every row somewhere."""
     checks = next(iter(results.values()))
     found = [

@@ -5,7 +5,7 @@ Written by `make package`: change it in the chapter.
 """
 
 
-def learning_rate(step, d_model, warmup):
+def learning_rate(step: int, d_model: int, warmup: int):
     """Return the learning rate of a step, counted from one.
 
     Source: Vaswani et al. 2017, section 5.3.

@@ -90,7 +90,7 @@ def check_model(
     count: int | None = None,
     vocab_size: int | None = None,
     untrained: bool = False,
-    overfit: bool = False,
+    overfit: bool | int = False,
     pad_left: bool = False,
     call: Callable | None = None,
 ) -> Report:
@@ -114,7 +114,8 @@ def check_model(
     reference: another model with the same weights, of either framework.
     count: how many parameters there should be. vocab_size: how many logits.
     untrained: whether the weights are new, for `start`, with targets.
-    overfit: whether to train a copy on the batch, with targets.
+    overfit: whether to train a copy on the batch, with targets; or for how
+    many steps at most, at each of three rates.
     pad_left: whether pads on the left may change nothing, either.
     call: a function of the model and its ids that calls it, for a model that
     needs more arguments or hides its logits.

@@ -148,6 +148,11 @@ class Asked:
             )
         return found
 
+    def refuse_two_way(self) -> None:
+        """Raise NotAsked for a model that may look both ways."""
+        if not self.causal:
+            raise NotAsked("causal=False: a token may attend to all others.")
+
     def refuse_random(self) -> None:
         """Raise NotAsked for a model whose numbers differ with the shape."""
         if self.is_random:

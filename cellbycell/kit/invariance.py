@@ -12,19 +12,13 @@ MAX_CHANGES = 512
 MAX_PREFIXES = 32
 
 
-def needs_causal(asked: Asked) -> None:
-    """Raise NotAsked for a model that may look both ways."""
-    if not asked.causal:
-        raise NotAsked("causal=False: every token may attend to all others.")
-
-
 def future(asked: Asked, training: bool = False) -> str:
     """Do outputs stay as they are when later tokens change?
 
     Each token is changed alone, and all earlier outputs are compared: first
     with the pads and masks as given, then with full rows and no mask.
     """
-    needs_causal(asked)
+    asked.refuse_two_way()
     count = look_ahead(asked, asked.ids, asked.real, training, True)
     filled = asked.fill_pads(asked.rows)
     if asked.model.takes_mask or (filled != asked.rows).any():
@@ -87,7 +81,7 @@ def look_ahead(
 
 def future_in_training(asked: Asked) -> str:
     """Ask `future` in training mode, the dropout masks kept the same."""
-    needs_causal(asked)
+    asked.refuse_two_way()
     one = asked.outputs(*asked.ids, training=True)
     two = asked.outputs(*asked.ids, training=True)
     if (asked.change(one, two)[asked.real] > asked.tolerance).any():
@@ -100,7 +94,7 @@ def future_in_training(asked: Asked) -> str:
 
 def steps(asked: Asked) -> str:
     """Is the output for a prefix that of the whole sequence?"""
-    needs_causal(asked)
+    asked.refuse_two_way()
     asked.refuse_random()
     length = asked.rows.shape[1]
     if length < 3:
@@ -121,8 +115,8 @@ def steps(asked: Asked) -> str:
 def pads(asked: Asked) -> str:
     """Do more pads leave the outputs of the tokens as they are?
 
-    No row gets longer than it was: its last tokens are taken away, once by
-    cutting the rows and once by pads in their place.
+    No sequence gets longer than it was: its last tokens are taken away, once
+    by cutting the sequences and once by pads in their position.
     """
     if asked.pad_id is None:
         raise NotAsked("pad_id=None: the model has no pads.")
@@ -132,10 +126,10 @@ def pads(asked: Asked) -> str:
     room = first.shape[1] - 1 - int(real.argmax(axis=1).max())
     count = min(3, room)
     if count < 1:
-        raise NotAsked("a row has no room: give longer sequences.")
+        raise NotAsked("a sequence is too short: give longer ones.")
     cut = first[:, :-count]
     rest = asked.ids[1:]
-    word = asked.real_tokens(cut) if not rest else asked.real
+    real = asked.real_tokens(cut) if not rest else asked.real
     before = asked.outputs(cut, *rest)
     sides = {"right": [(0, 0), (0, count)]}
     if asked.facts.get("pad_left"):
@@ -145,7 +139,7 @@ def pads(asked: Asked) -> str:
         after = asked.outputs(padded, *rest)
         if not rest:
             after = after[:, width[1][0] :][:, : cut.shape[1]]
-        if moved := asked.say_change(before, after, word):
+        if moved := asked.say_change(before, after, real):
             raise Failed(
                 f"{count} more pads on the {side} change {moved}. Tokens "
                 "attend to pads: look whether the padding mask reaches every "

@@ -13,8 +13,8 @@ from .weights import draw_pull
 FAR = 2.0
 # How far above its floor the loss of one batch may end.
 LEARNED = 0.1
-# Adam's learning rates, tried in turn, and the steps for each.
-RATES, STEPS = (0.01, 0.001), 200
+# Adam's learning rates, tried in turn, and the steps for each at most.
+RATES, STEPS = (0.03, 0.01, 0.001), 200
 
 
 def needs_targets(asked: Asked) -> np.ndarray:
@@ -133,8 +133,10 @@ def is_tied(asked: Asked) -> bool:
 
 def overfit(asked: Asked) -> str:
     """Does the loss of one batch come near its floor?"""
-    if not asked.facts.get("overfit"):
+    steps = asked.facts.get("overfit")
+    if not steps:
         raise NotAsked("it trains a copy: say overfit=True.")
+    steps = STEPS if steps is True else steps
     targets, function = needs_targets(asked), asked.facts.get("loss")
     floor = lowest_loss(asked, targets)
     ends = []
@@ -142,12 +144,12 @@ def overfit(asked: Asked) -> str:
         copy = asked.model.copy()
         goal = floor + LEARNED
         ends.append(
-            copy.train(asked.ids, targets, function, rate, STEPS, goal)
+            copy.train(asked.ids, targets, function, rate, steps, goal)
         )
         if ends[-1] < goal:
             return f"The loss of the batch falls to {ends[-1]:.2f}."
     raise Failed(
-        f"After {STEPS} steps the loss of the batch is {min(ends):.2f}, and "
+        f"After {steps} steps the loss of the batch is {min(ends):.2f}, and "
         f"{floor:.2f} is possible: look at gradients, at the targets, and "
         "whether the source is read."
     )

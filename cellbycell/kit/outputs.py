@@ -12,8 +12,8 @@ import numpy as np
 # The names under which models return what the kit compares, best first.
 NAMES = ("logits", "lm_logits", "prediction_logits", "last_hidden_state")
 
-# Arguments that say which tokens are real, and of which row of ids: the first
-# row (a decoder-only model, an encoder) or the last one (a decoder).
+# Arguments that say which tokens are real, and in which ids: the first (a
+# decoder-only model, an encoder) or the last (a decoder).
 REAL_MASKS = {
     "attention_mask": 0,
     "padding_mask": 0,
@@ -31,7 +31,7 @@ PAD_MASKS = {
 
 
 def as_rows(token_ids: Any) -> np.ndarray:
-    """Return ids as an array of int64, (B, T); one row becomes a batch.
+    """Return ids as an array of int64, (B, T); one sequence is a batch.
 
     token_ids: lists, NumPy, tensors of either framework, on any device.
     Raises ValueError for anything else.
@@ -41,7 +41,7 @@ def as_rows(token_ids: Any) -> np.ndarray:
     ids = np.asarray(token_ids)
     if not np.issubdtype(ids.dtype, np.integer) or ids.ndim not in (1, 2):
         raise ValueError(
-            "token_ids should be whole numbers, (B, T): one row for each "
+            "token_ids should be whole numbers, (B, T): a list for each "
             f"sequence; here they are {ids.dtype}, {ids.shape}."
         )
     return np.atleast_2d(ids).astype(np.int64)
@@ -68,11 +68,11 @@ def named_parts(output: Any) -> Iterator[tuple[str, str, Any]]:
 
 def rank(name: str, part: Any, rows: tuple[int, int]) -> int:
     """Return how likely a part is what the kit compares; 0 is best."""
-    place = NAMES.index(name) if name in NAMES else len(NAMES)
+    best = NAMES.index(name) if name in NAMES else len(NAMES)
     if "logits" in name:
-        place = min(place, len(NAMES) - 1)
+        best = min(best, len(NAMES) - 1)
     fits = tuple(part.shape[:2]) == rows
-    return place if fits else place + len(NAMES) + 1
+    return best if fits else best + len(NAMES) + 1
 
 
 def find_logits(output: Any, rows: tuple[int, int]) -> tuple[Any, str]:

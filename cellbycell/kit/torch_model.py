@@ -14,7 +14,13 @@ from torch import nn
 
 from .model import AskedModel, Ids, Pull, generators_kept, no_dropout, seed_all
 from .outputs import as_rows, find_logits, masks_for, required
-from .torch_tools import HALVES, as_array, how_to_restore, tensors_in
+from .torch_tools import (
+    HALVES,
+    as_array,
+    how_to_restore,
+    no_hooks,
+    tensors_in,
+)
 
 
 class TorchModel(AskedModel):
@@ -72,7 +78,7 @@ class TorchModel(AskedModel):
             self.restore()
         else:
             try:
-                twin.model = copy.deepcopy(self.model)
+                twin.model = copy.deepcopy(self.model, no_hooks(self.model))
             except Exception as error:
                 kind = type(error).__name__
                 self.note(
@@ -124,20 +130,24 @@ class TorchModel(AskedModel):
         if not masks:
             return self.model(*tensors, **named)
         self.note(f"{', '.join(masks)}: given, from pad_id={self.pad_id}.")
-        while True:
-            kind = self.mask_types[0]
+        errors = []
+        for kind in self.mask_types:
             given = {n: self.tensor(m).to(kind) for n, m in masks.items()}
             try:
-                return self.model(*tensors, **named, **given)
-            except (RuntimeError, TypeError):
-                if len(self.mask_types) == 1:
-                    raise
-                del self.mask_types[0]
+                output = self.model(*tensors, **named, **given)
+            except (RuntimeError, TypeError) as error:
+                errors.append(error)
+            else:
+                del self.mask_types[: len(errors)]
+                return output
+        raise errors[0]
 
     def seeded(self, seed: int = 0) -> None:
         """Seed every generator that the model may draw from."""
         seed_all(seed)
-        torch.manual_seed(seed)
+        on_cpu = all(p.device.type == "cpu" for p in self.model.parameters())
+        # On the CPU alone its own generator does, and is seeded sooner.
+        (torch.default_generator if on_cpu else torch).manual_seed(seed)
 
     def logits(self, ids: Ids, mask: bool = True) -> torch.Tensor:
         """Return the logits as a tensor, and note where they were found."""
@@ -267,7 +277,8 @@ class TorchModel(AskedModel):
             is_dropout = isinstance(module, nn.modules.dropout._DropoutNd)
             no_dropout(vars(module), rate="p" if is_dropout else "")
             no_dropout(vars(getattr(module, "config", None) or module))
-        optimiser = torch.optim.Adam(self.model.parameters(), lr=rate)
+        parameters = self.model.parameters()
+        optimiser = torch.optim.Adam(parameters, lr=rate, foreach=True)
         for _ in range(steps):
             optimiser.zero_grad()
             loss = self.tensor_loss(ids, targets, function)

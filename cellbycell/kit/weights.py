@@ -60,8 +60,8 @@ def gradients(asked: Asked) -> str:
     wild = [n for n, g in asked_for.items() if not np.isfinite(g).all()]
     if wild:
         raise Failed(
-            f"The gradient of {listed(wild)} is not finite: look for a row "
-            "of scores that is masked as a whole, also at pads."
+            f"The gradient of {listed(wild)} is not finite: look for a "
+            "query that may attend to no key, also at pads."
         )
     zero = [n for n, g in asked_for.items() if not g.any()]
     for name in zero:
@@ -90,8 +90,7 @@ def listed(names: list[str]) -> str:
 
 def causal(asked: Asked) -> str:
     """Do early outputs give no gradient to tokens that come later?"""
-    if not asked.causal:
-        raise NotAsked("causal=False: every token may attend to all others.")
+    asked.refuse_two_way()
     found = asked.model.copy().read_table(asked.ids)
     if found is None:
         raise NotAsked("no table of tokens was found.")
@@ -134,13 +133,14 @@ def layers(asked: Asked) -> str:
     weights = [*asked.model.weights()]
     for name, weight in weights:
         if weight.ndim < 2 or np.array_equal(weight[0], weight[-1]):
-            continue  # constant, or a start that is not drawn at random
+            continue  # constant, not initialised at random
         key = weight.tobytes()
         if key in seen:
             raise Failed(
-                f"{seen[key]} and {name} are equal: layers that begin alike. "
-                "Look for a seed in a loop, or a layer that was copied, as "
-                "nn.TransformerEncoder does; initialise them again."
+                f"{seen[key]} and {name} are equal, number for number. Unless "
+                "they are meant to be, look for a seed in a loop, or a layer "
+                "that was copied, as nn.TransformerEncoder does; initialise "
+                "them again."
             )
         seen[key] = name
     said = f"{len(seen)} weight matrices, no two of them equal."
@@ -189,8 +189,10 @@ def reference(asked: Asked) -> str:
     where = first_difference(rows, asked.tolerance)
     if where is None:
         raise Failed(f"The reference has {moved} from the model's.")
+    named = where.module == where.reference
+    hint = "" if named else " A hint only: modules are matched by outputs."
     raise Failed(
         f"Different from the reference is {moved}. The first module to "
         f"differ is {where.module} ({where.reference} there), by "
-        f"{where.change:.1e}."
+        f"{where.change:.1e}.{hint}"
     )

@@ -9,7 +9,13 @@ import math
 import torch
 
 
-def attend(query, key, value, attention_mask=None, dropout=None):
+def attend(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None = None,
+    dropout=None,
+):
     """Scaled dot-product attention: return the output and the weights.
 
     query (..., T, K), key (..., S, K), value (..., S, V);
@@ -18,9 +24,8 @@ def attend(query, key, value, attention_mask=None, dropout=None):
     values; the weights that are returned come from before it.
     Source: Vaswani et al. 2017, section 3.2.1.
     """
-    # Divided before the product, which in float16 ends at 65504.
-    query = query / math.sqrt(query.shape[-1])
     scores = query @ key.transpose(-2, -1)  # (..., T, S)
+    scores = scores / math.sqrt(query.shape[-1])
     if attention_mask is not None:
         scores = scores.masked_fill(~attention_mask, -torch.inf)
     weights = scores.softmax(dim=-1)  # (..., T, S)

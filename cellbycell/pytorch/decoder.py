@@ -35,7 +35,12 @@ class DecoderLayer(nn.Module):
     """
 
     def __init__(
-        self, d_model, num_heads, d_ff, norm_first=False, dropout=0.0
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        norm_first: bool = False,
+        dropout: float = 0.0,
     ):
         super().__init__()
         # In this order, an encoder layer's weights come first.
@@ -46,7 +51,13 @@ class DecoderLayer(nn.Module):
         self.cross_attention = MultiHeadAttention(d_model, num_heads, dropout)
         self.around_cross_attention = AddAndNorm(d_model, norm_first, dropout)
 
-    def forward(self, x, memory=None, attention_mask=None, memory_mask=None):
+    def forward(
+        self,
+        x: torch.Tensor,
+        memory: torch.Tensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        memory_mask: torch.Tensor | None = None,
+    ):
         x = self.around_attention(
             x, sublayer=lambda x: self.attention(x, x, x, attention_mask)
         )
@@ -69,12 +80,12 @@ class Decoder(nn.Module):
 
     def __init__(
         self,
-        num_layers,
-        d_model,
-        num_heads,
-        d_ff,
-        norm_first=False,
-        dropout=0.0,
+        num_layers: int,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        norm_first: bool = False,
+        dropout: float = 0.0,
     ):
         super().__init__()
         self.layers = nn.ModuleList(
@@ -83,14 +94,20 @@ class Decoder(nn.Module):
         )
         self.norm = LayerNorm(d_model)
 
-    def forward(self, x, memory=None, attention_mask=None, memory_mask=None):
+    def forward(
+        self,
+        x: torch.Tensor,
+        memory: torch.Tensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        memory_mask: torch.Tensor | None = None,
+    ):
         for layer in self.layers:
             x = layer(x, memory, attention_mask, memory_mask=memory_mask)
         return self.norm(x)
 
 
 class Transformer(nn.Module):
-    """An encoder-decoder: return the logits of each next word.
+    """An encoder-decoder: return the logits of each next token.
 
     source_ids (B, S), input_ids (B, T), zeros are pads, on the right of
     input_ids; logits (B, T, N). norm_first: pre-norm, not post-norm. tied:
@@ -101,14 +118,14 @@ class Transformer(nn.Module):
 
     def __init__(
         self,
-        vocab_size,
-        num_layers,
-        d_model,
-        num_heads,
-        d_ff,
-        norm_first=False,
-        dropout=0.0,
-        tied=False,
+        vocab_size: int,
+        num_layers: int,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        norm_first: bool = False,
+        dropout: float = 0.0,
+        tied: bool = False,
     ):
         super().__init__()
         self.embedding = nn.Embedding(vocab_size, d_model)
@@ -124,56 +141,64 @@ class Transformer(nn.Module):
         if tied:
             self.linear.weight = self.embedding.weight
 
-    def embed(self, token_ids):
+    def embed(self, token_ids: torch.Tensor):
         x = self.embedding(token_ids)  # (B, T, D)
         x = x * math.sqrt(x.shape[-1])
         x = x + position_table(*x.shape[1:], dtype=x.dtype).to(x.device)
         return self.dropout(x)
 
-    def encode(self, source_ids):
+    def encode(self, source_ids: torch.Tensor):
         memory_mask = (source_ids != 0)[:, None]  # (B, 1, S)
         return self.encoder(self.embed(source_ids), memory_mask), memory_mask
 
-    def decode(self, input_ids, memory, memory_mask):
+    def decode(
+        self,
+        input_ids: torch.Tensor,
+        memory: torch.Tensor,
+        memory_mask: torch.Tensor,
+    ):
         causal_mask = make_causal_mask(input_ids.shape[1])  # (T, T)
         causal_mask = causal_mask.to(input_ids.device)
         x = self.embed(input_ids)  # (B, T, D)
         return self.linear(self.decoder(x, memory, causal_mask, memory_mask))
 
-    def forward(self, source_ids, input_ids):
+    def forward(self, source_ids: torch.Tensor, input_ids: torch.Tensor):
         return self.decode(input_ids, *self.encode(source_ids))
 
 
-def draw_model(model, seed):
-    """Draw all weights of a Transformer: the same in both frameworks."""
+def draw_model(model, seed: int):
+    """Initialise a Transformer: the same in both frameworks."""
     draw_weights(model, seed)
     vocab_size, d_model = model.embedding.weight.shape
     table = np.random.default_rng(seed).normal(size=(vocab_size, d_model))
     model.embedding.weight.data[:] = torch.tensor(table / math.sqrt(d_model))
 
 
-def append_ids(written, next_ids):
+def append_ids(written: torch.Tensor, next_ids: torch.Tensor):
     """Return written (B, T) with next_ids (B,) behind it, one longer."""
     return torch.cat([written, next_ids[:, None]], dim=1)  # (B, T + 1)
 
 
-def greedy_decode(model, source_ids, start_id, end_id, max_len):
+def greedy_decode(
+    model, source_ids: torch.Tensor, start_id: int, end_id: int, max_len: int
+):
     """Return the ids that a model writes for source_ids (B, S).
 
-    Rows begin with start_id; max_len words at most, zeros after end_id. The
+    Rows begin with start_id; max_len tokens at most, zeros after end_id. The
     model is in evaluation mode while it writes.
     """
     was_training = model.training
     model.eval()
     memory, memory_mask = model.encode(source_ids)
-    written = 0 * source_ids[:, :1] + start_id  # (B, 1)
+    written = torch.zeros_like(source_ids[:, :1]) + start_id  # (B, 1)
     for _ in range(max_len):
         has_ended = (written[:, 1:] == end_id).any(dim=1)  # (B,)
         if has_ended.all():
             break
         logits = model.decode(written, memory, memory_mask)
-        next_ids = logits[:, -1].argmax(dim=-1) * ~has_ended  # (B,)
-        written = append_ids(written, next_ids.to(written.dtype))
+        next_ids = logits[:, -1].argmax(dim=-1)  # (B,)
+        next_ids = next_ids.masked_fill(has_ended, 0).to(written.dtype)
+        written = append_ids(written, next_ids)
     model.train(was_training)
     return written
 

@@ -13,21 +13,23 @@ from torch import nn
 from cellbycell.pytorch.multi_head_attention import MultiHeadAttention
 
 
-def draw_weights(layer, seed, spread=0.1):
-    """Draw a layer's weights anew: the same in both frameworks.
+def draw_weights(layer, seed: int, spread: float = 0.1):
+    """Initialise a layer: the same in both frameworks.
 
     Matrices as in Glorot and Bengio 2010; the scales of norms near 1, the
-    rest near 0.
+    rest near 0. Spread 0: exactly 1, and 0.
     """
     rng = np.random.default_rng(seed)
     for name, weight in layer.named_parameters():
-        drawn = rng.standard_normal(weight.shape[::-1])
-        drawn *= math.sqrt(2 / sum(weight.shape)) if drawn.ndim > 1 else spread
-        drawn += drawn.ndim == 1 and name.endswith(("scale", "weight"))
-        weight.data = torch.tensor(drawn.T, dtype=weight.dtype)
+        values = rng.standard_normal(weight.shape[::-1])
+        values *= (
+            math.sqrt(2 / sum(weight.shape)) if values.ndim > 1 else spread
+        )
+        values += values.ndim == 1 and name.endswith(("scale", "weight"))
+        weight.data = torch.tensor(values.T, dtype=weight.dtype)
 
 
-def normalise(x, epsilon=1e-5):
+def normalise(x: torch.Tensor, epsilon: float = 1e-5):
     """Give each row a mean of zero and a variance of one.
 
     x (..., D); result (..., D), of x's type; whole numbers become float32.
@@ -50,30 +52,30 @@ class LayerNorm(nn.Module):
     Source: Ba et al. 2016, section 3.
     """
 
-    def __init__(self, d_model, epsilon=1e-5):
+    def __init__(self, d_model: int, epsilon: float = 1e-5):
         super().__init__()
         self.epsilon = epsilon
         self.scale = nn.Parameter(torch.ones(d_model))  # (D,)
         self.shift = nn.Parameter(torch.zeros(d_model))  # (D,)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor):
         return normalise(x, self.epsilon) * self.scale + self.shift
 
 
 class FeedForward(nn.Module):
-    """Two linear layers with a ReLU between them, for each place alone.
+    """Two linear layers with a ReLU between them, at each position alone.
 
     x (..., D); result (..., D).
     Source: Vaswani et al. 2017, section 3.3.
     """
 
-    def __init__(self, d_model, d_ff, dropout=0.0):
+    def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0):
         super().__init__()
         self.widen = nn.Linear(d_model, d_ff)
         self.narrow = nn.Linear(d_ff, d_model)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor):
         hidden = self.widen(x).relu()  # (..., F)
         return self.narrow(self.dropout(hidden))  # (..., D)
 
@@ -86,13 +88,15 @@ class AddAndNorm(nn.Module):
     Sources: Vaswani et al. 2017, section 3.1; Xiong et al. 2020, section 3.
     """
 
-    def __init__(self, d_model, norm_first=False, dropout=0.0):
+    def __init__(
+        self, d_model: int, norm_first: bool = False, dropout: float = 0.0
+    ):
         super().__init__()
         self.norm_first = norm_first
         self.norm = LayerNorm(d_model)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x, sublayer):
+    def forward(self, x: torch.Tensor, sublayer):
         if self.norm_first:
             return x + self.dropout(sublayer(self.norm(x)))
         return self.norm(x + self.dropout(sublayer(x)))
@@ -107,7 +111,12 @@ class EncoderLayer(nn.Module):
     """
 
     def __init__(
-        self, d_model, num_heads, d_ff, norm_first=False, dropout=0.0
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        norm_first: bool = False,
+        dropout: float = 0.0,
     ):
         super().__init__()
         self.attention = MultiHeadAttention(d_model, num_heads, dropout)
@@ -115,7 +124,9 @@ class EncoderLayer(nn.Module):
         self.around_attention = AddAndNorm(d_model, norm_first, dropout)
         self.around_feed_forward = AddAndNorm(d_model, norm_first, dropout)
 
-    def forward(self, x, attention_mask=None):
+    def forward(
+        self, x: torch.Tensor, attention_mask: torch.Tensor | None = None
+    ):
         x = self.around_attention(
             x, sublayer=lambda x: self.attention(x, x, x, attention_mask)
         )
@@ -131,12 +142,12 @@ class Encoder(nn.Module):
 
     def __init__(
         self,
-        num_layers,
-        d_model,
-        num_heads,
-        d_ff,
-        norm_first=False,
-        dropout=0.0,
+        num_layers: int,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        norm_first: bool = False,
+        dropout: float = 0.0,
     ):
         super().__init__()
         self.layers = nn.ModuleList(
@@ -145,7 +156,9 @@ class Encoder(nn.Module):
         )
         self.norm = LayerNorm(d_model)
 
-    def forward(self, x, attention_mask=None):
+    def forward(
+        self, x: torch.Tensor, attention_mask: torch.Tensor | None = None
+    ):
         for layer in self.layers:
             x = layer(x, attention_mask)
         return self.norm(x)

@@ -9,7 +9,7 @@ import torch
 from cellbycell.common.position_similarity import frequencies
 
 
-def rotation(offset, d_model, base=10000.0):
+def rotation(offset, d_model: int, base: float = 10000.0):
     """Return the matrix that moves every position by offset, (D, D).
 
     offset: any number, negative to step back. d_model: even. The columns
@@ -21,7 +21,7 @@ def rotation(offset, d_model, base=10000.0):
     return torch.block_diag(*blocks.reshape(-1, 2, 2))  # (D, D)
 
 
-def squares_gradient(function, x):
+def squares_gradient(function, x: torch.Tensor):
     """Return the gradient at x of the sum of squares of function(x)."""
     x = x.clone().requires_grad_()
     function(x).square().sum().backward()

@@ -4,12 +4,13 @@ Built and explained in book/rotary.ipynb.
 Written by `make package`: change it in the chapter.
 """
 
+import torch
 import torch.onnx.ops
 
 from cellbycell.common.position_similarity import frequencies
 
 
-def cosines_and_sines(x, positions, base=10000.0):
+def cosines_and_sines(x: torch.Tensor, positions, base: float = 10000.0):
     """Return the cosines and sines of the angles for x, each (..., T, C).
 
     x (..., T, K) says the width K = 2 C and the dtype, which is float32 at
@@ -21,7 +22,7 @@ def cosines_and_sines(x, positions, base=10000.0):
     return angles.cos(), angles.sin()
 
 
-def rotary(x, positions, base=10000.0):
+def rotary(x: torch.Tensor, positions, base: float = 10000.0):
     """Rotate each pair of neighbouring columns by its position.
 
     x (..., T, K) with an even K; positions (..., T); the result has the
@@ -34,7 +35,7 @@ def rotary(x, positions, base=10000.0):
     return torch.stack(pairs, dim=-1).flatten(-2).to(x.dtype)  # (..., T, K)
 
 
-def rotary_halves(x, positions, base=10000.0):
+def rotary_halves(x: torch.Tensor, positions, base: float = 10000.0):
     """Rotate the pairs of a column of the first half and one of the second.
 
     x (..., T, K) with an even K; positions (..., T); the result has the
@@ -46,7 +47,7 @@ def rotary_halves(x, positions, base=10000.0):
     return torch.cat(halves, dim=-1).to(x.dtype)  # (..., T, K)
 
 
-def pairs_to_halves(weight, num_heads):
+def pairs_to_halves(weight, num_heads: int):
     """Sort the outputs of a projection, per head: even ones, then odd ones.
 
     weight (D, D) of query_proj or key_proj, laid out as the framework has it.

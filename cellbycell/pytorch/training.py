@@ -8,23 +8,30 @@ import torch
 import torch.nn.functional as F
 
 
-def smooth_targets(target_ids, vocab_size, smoothing=0.1, dtype=torch.float32):
+def smooth_targets(
+    target_ids: torch.Tensor,
+    vocab_size: int,
+    smoothing: float = 0.1,
+    dtype=torch.float32,
+):
     """Return the probabilities that are asked for, (B, T, N)."""
     right = F.one_hot(target_ids.long(), vocab_size).to(dtype)  # (B, T, N)
     return (1 - smoothing) * right + smoothing / vocab_size
 
 
-def smoothed_loss(logits, target_ids, smoothing=0.1):
-    """Return the smoothed cross-entropy, the mean over the words, ().
+def smoothed_loss(
+    logits: torch.Tensor, target_ids: torch.Tensor, smoothing: float = 0.1
+):
+    """Return the smoothed cross-entropy, the mean over the tokens, ().
 
     logits (B, T, N), computed in float32 or float64; target_ids (B, T),
-    zeros are pads. The loss of a batch without words is zero.
+    zeros are pads. The loss of a batch without tokens is zero.
     """
     dtype = torch.promote_types(logits.dtype, torch.float32)
     targets = smooth_targets(target_ids, logits.shape[-1], smoothing, dtype)
     logs = logits.to(dtype).log_softmax(dim=-1)  # (B, T, N)
-    # A word that is not asked for may have the logit -inf: 0 inf is NaN.
+    # A token that is not asked for may have the logit -inf: 0 inf is NaN.
     logs = logs.masked_fill(targets == 0, 0)
     losses = -(targets * logs).sum(dim=-1)  # (B, T)
-    words = losses[target_ids != 0]
-    return words.sum() / max(len(words), 1)
+    kept = losses[target_ids != 0]
+    return kept.sum() / max(len(kept), 1)

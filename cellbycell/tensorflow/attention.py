@@ -9,7 +9,13 @@ import math
 import tensorflow as tf
 
 
-def attend_tf(query, key, value, attention_mask=None, dropout=None):
+def attend_tf(
+    query: tf.Tensor,
+    key: tf.Tensor,
+    value: tf.Tensor,
+    attention_mask: tf.Tensor | None = None,
+    dropout=None,
+):
     """Scaled dot-product attention: return the output and the weights.
 
     query (..., T, K), key (..., S, K), value (..., S, V);
@@ -18,9 +24,8 @@ def attend_tf(query, key, value, attention_mask=None, dropout=None):
     values; the weights that are returned come from before it.
     Source: Vaswani et al. 2017, section 3.2.1.
     """
-    # Divided before the product, which in float16 ends at 65504.
-    query = query / math.sqrt(query.shape[-1])
     scores = query @ tf.linalg.matrix_transpose(key)  # (..., T, S)
+    scores = scores / math.sqrt(query.shape[-1])
     if attention_mask is not None:
         attention_mask = tf.convert_to_tensor(attention_mask)
         blocked = tf.constant(-math.inf, scores.dtype)

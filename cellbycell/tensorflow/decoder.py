@@ -33,7 +33,12 @@ class DecoderLayerTF(keras.layers.Layer):
     """
 
     def __init__(
-        self, d_model, num_heads, d_ff, norm_first=False, dropout=0.0
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        norm_first: bool = False,
+        dropout: float = 0.0,
     ):
         super().__init__()
         # In this order, an encoder layer's weights come first.
@@ -49,7 +54,13 @@ class DecoderLayerTF(keras.layers.Layer):
         )
         self.built = True  # nothing is left for the first call
 
-    def call(self, x, memory=None, attention_mask=None, memory_mask=None):
+    def call(
+        self,
+        x: tf.Tensor,
+        memory: tf.Tensor | None = None,
+        attention_mask: tf.Tensor | None = None,
+        memory_mask: tf.Tensor | None = None,
+    ):
         x = self.around_attention(
             x, sublayer=lambda x: self.attention(x, x, x, attention_mask)
         )
@@ -72,12 +83,12 @@ class DecoderTF(keras.layers.Layer):
 
     def __init__(
         self,
-        num_layers,
-        d_model,
-        num_heads,
-        d_ff,
-        norm_first=False,
-        dropout=0.0,
+        num_layers: int,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        norm_first: bool = False,
+        dropout: float = 0.0,
     ):
         super().__init__()
         self.layers = [
@@ -87,14 +98,20 @@ class DecoderTF(keras.layers.Layer):
         self.norm = LayerNormTF(d_model)
         self.built = True  # nothing is left for the first call
 
-    def call(self, x, memory=None, attention_mask=None, memory_mask=None):
+    def call(
+        self,
+        x: tf.Tensor,
+        memory: tf.Tensor | None = None,
+        attention_mask: tf.Tensor | None = None,
+        memory_mask: tf.Tensor | None = None,
+    ):
         for layer in self.layers:
             x = layer(x, memory, attention_mask, memory_mask=memory_mask)
         return self.norm(x)
 
 
 class TransformerTF(keras.layers.Layer):
-    """An encoder-decoder: return the logits of each next word.
+    """An encoder-decoder: return the logits of each next token.
 
     source_ids (B, S), input_ids (B, T), zeros are pads, on the right of
     input_ids; logits (B, T, N). norm_first: pre-norm, not post-norm. tied:
@@ -105,14 +122,14 @@ class TransformerTF(keras.layers.Layer):
 
     def __init__(
         self,
-        vocab_size,
-        num_layers,
-        d_model,
-        num_heads,
-        d_ff,
-        norm_first=False,
-        dropout=0.0,
-        tied=False,
+        vocab_size: int,
+        num_layers: int,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        norm_first: bool = False,
+        dropout: float = 0.0,
+        tied: bool = False,
     ):
         super().__init__()
         normal = keras.initializers.RandomNormal(0.0, 1 / math.sqrt(d_model))
@@ -131,18 +148,20 @@ class TransformerTF(keras.layers.Layer):
             self.linear.build((None, d_model))
         self.built = True  # nothing is left for the first call
 
-    def embed(self, token_ids):
+    def embed(self, token_ids: tf.Tensor):
         x = self.embedding(token_ids)  # (B, T, D)
         x = x * math.sqrt(x.shape[-1])
         seq_len = tf.shape(x)[1]  # in a graph, x.shape[1] may be None
         x = x + position_table_tf(seq_len, x.shape[2], dtype=x.dtype)
         return self.dropout(x)
 
-    def encode(self, source_ids):
+    def encode(self, source_ids: tf.Tensor):
         memory_mask = (source_ids != 0)[:, None]  # (B, 1, S)
         return self.encoder(self.embed(source_ids), memory_mask), memory_mask
 
-    def decode(self, input_ids, memory, memory_mask):
+    def decode(
+        self, input_ids: tf.Tensor, memory: tf.Tensor, memory_mask: tf.Tensor
+    ):
         causal_mask = make_causal_mask_tf(tf.shape(input_ids)[1])  # (T, T)
         x = self.embed(input_ids)  # (B, T, D)
         x = self.decoder(x, memory, causal_mask, memory_mask)
@@ -150,37 +169,39 @@ class TransformerTF(keras.layers.Layer):
             return self.linear(x)
         return tf.matmul(x, self.embedding.embeddings, transpose_b=True)
 
-    def call(self, source_ids, input_ids):
+    def call(self, source_ids: tf.Tensor, input_ids: tf.Tensor):
         return self.decode(input_ids, *self.encode(source_ids))
 
 
-def draw_model_tf(model, seed):
-    """Draw all weights of a Transformer: the same in both frameworks."""
+def draw_model_tf(model, seed: int):
+    """Initialise a Transformer: the same in both frameworks."""
     draw_weights_tf(model, seed)
     vocab_size, d_model = model.embedding.embeddings.shape
     table = np.random.default_rng(seed).normal(size=(vocab_size, d_model))
     model.embedding.set_weights([table / math.sqrt(d_model)])
 
 
-def append_ids_tf(written, next_ids):
+def append_ids_tf(written: tf.Tensor, next_ids: tf.Tensor):
     """Return written (B, T) with next_ids (B,) behind it, one longer."""
     return tf.concat([written, next_ids[:, None]], axis=1)  # (B, T + 1)
 
 
-def greedy_decode_tf(model, source_ids, start_id, end_id, max_len):
+def greedy_decode_tf(
+    model, source_ids: tf.Tensor, start_id: int, end_id: int, max_len: int
+):
     """Return the ids that a model writes for source_ids (B, S).
 
-    Rows begin with start_id; max_len words at most, zeros after end_id. The
+    Rows begin with start_id; max_len tokens at most, zeros after end_id. The
     model is in evaluation mode while it writes.
     """
     memory, memory_mask = model.encode(source_ids)
-    written = 0 * source_ids[:, :1] + start_id  # (B, 1)
+    written = tf.zeros_like(source_ids[:, :1]) + start_id  # (B, 1)
     for _ in range(max_len):
         has_ended = tf.reduce_any(written[:, 1:] == end_id, axis=1)  # (B,)
         if tf.reduce_all(has_ended):
             break
         logits = model.decode(written, memory, memory_mask)
         next_ids = tf.argmax(logits[:, -1], -1, written.dtype)  # (B,)
-        next_ids = next_ids * tf.cast(~has_ended, next_ids.dtype)  # (B,)
+        next_ids = tf.where(has_ended, tf.zeros_like(next_ids), next_ids)
         written = append_ids_tf(written, next_ids)
     return written

@@ -13,21 +13,23 @@ import tensorflow as tf
 from cellbycell.tensorflow.multi_head_attention import MultiHeadAttentionTF
 
 
-def draw_weights_tf(layer, seed, spread=0.1):
-    """Draw a layer's weights anew: the same in both frameworks.
+def draw_weights_tf(layer, seed: int, spread: float = 0.1):
+    """Initialise a layer: the same in both frameworks.
 
     Matrices as in Glorot and Bengio 2010; the scales of norms near 1, the
-    rest near 0.
+    rest near 0. Spread 0: exactly 1, and 0.
     """
     rng = np.random.default_rng(seed)
     for weight in layer.trainable_variables:
-        drawn = rng.standard_normal(weight.shape)
-        drawn *= math.sqrt(2 / sum(weight.shape)) if drawn.ndim > 1 else spread
-        drawn += weight.name in ("scale", "gamma")
-        weight.assign(drawn)
+        values = rng.standard_normal(weight.shape)
+        values *= (
+            math.sqrt(2 / sum(weight.shape)) if values.ndim > 1 else spread
+        )
+        values += weight.name in ("scale", "gamma")
+        weight.assign(values)
 
 
-def normalise_tf(x, epsilon=1e-5):
+def normalise_tf(x: tf.Tensor, epsilon: float = 1e-5):
     """Give each row a mean of zero and a variance of one.
 
     x (..., D); result (..., D), of x's type; whole numbers become float32.
@@ -50,25 +52,25 @@ class LayerNormTF(keras.layers.Layer):
     Source: Ba et al. 2016, section 3.
     """
 
-    def __init__(self, d_model, epsilon=1e-5):
+    def __init__(self, d_model: int, epsilon: float = 1e-5):
         super().__init__()
         self.epsilon = epsilon
         self.scale = self.add_weight((d_model,), "ones", name="scale")
         self.shift = self.add_weight((d_model,), "zeros", name="shift")
         self.built = True  # nothing is left for the first call
 
-    def call(self, x):
+    def call(self, x: tf.Tensor):
         return normalise_tf(x, self.epsilon) * self.scale + self.shift
 
 
 class FeedForwardTF(keras.layers.Layer):
-    """Two linear layers with a ReLU between them, for each place alone.
+    """Two linear layers with a ReLU between them, at each position alone.
 
     x (..., D); result (..., D).
     Source: Vaswani et al. 2017, section 3.3.
     """
 
-    def __init__(self, d_model, d_ff, dropout=0.0):
+    def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0):
         super().__init__()
         self.widen = keras.layers.Dense(d_ff)
         self.narrow = keras.layers.Dense(d_model)
@@ -77,7 +79,7 @@ class FeedForwardTF(keras.layers.Layer):
         self.narrow.build((None, d_ff))
         self.built = True  # nothing is left for the first call
 
-    def call(self, x, training=None):
+    def call(self, x: tf.Tensor, training=None):
         hidden = tf.nn.relu(self.widen(x))  # (..., F)
         return self.narrow(self.dropout(hidden, training=training))  # (..., D)
 
@@ -90,14 +92,16 @@ class AddAndNormTF(keras.layers.Layer):
     Sources: Vaswani et al. 2017, section 3.1; Xiong et al. 2020, section 3.
     """
 
-    def __init__(self, d_model, norm_first=False, dropout=0.0):
+    def __init__(
+        self, d_model: int, norm_first: bool = False, dropout: float = 0.0
+    ):
         super().__init__()
         self.norm_first = norm_first
         self.norm = LayerNormTF(d_model)
         self.dropout = keras.layers.Dropout(dropout)
         self.built = True  # nothing is left for the first call
 
-    def call(self, x, sublayer):
+    def call(self, x: tf.Tensor, sublayer):
         if self.norm_first:
             return x + self.dropout(sublayer(self.norm(x)))
         return self.norm(x + self.dropout(sublayer(x)))
@@ -112,7 +116,12 @@ class EncoderLayerTF(keras.layers.Layer):
     """
 
     def __init__(
-        self, d_model, num_heads, d_ff, norm_first=False, dropout=0.0
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        norm_first: bool = False,
+        dropout: float = 0.0,
     ):
         super().__init__()
         self.attention = MultiHeadAttentionTF(d_model, num_heads, dropout)
@@ -121,7 +130,7 @@ class EncoderLayerTF(keras.layers.Layer):
         self.around_feed_forward = AddAndNormTF(d_model, norm_first, dropout)
         self.built = True  # nothing is left for the first call
 
-    def call(self, x, attention_mask=None):
+    def call(self, x: tf.Tensor, attention_mask: tf.Tensor | None = None):
         x = self.around_attention(
             x, sublayer=lambda x: self.attention(x, x, x, attention_mask)
         )
@@ -137,12 +146,12 @@ class EncoderTF(keras.layers.Layer):
 
     def __init__(
         self,
-        num_layers,
-        d_model,
-        num_heads,
-        d_ff,
-        norm_first=False,
-        dropout=0.0,
+        num_layers: int,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        norm_first: bool = False,
+        dropout: float = 0.0,
     ):
         super().__init__()
         self.layers = [
@@ -152,7 +161,7 @@ class EncoderTF(keras.layers.Layer):
         self.norm = LayerNormTF(d_model)
         self.built = True  # nothing is left for the first call
 
-    def call(self, x, attention_mask=None):
+    def call(self, x: tf.Tensor, attention_mask: tf.Tensor | None = None):
         for layer in self.layers:
             x = layer(x, attention_mask)
         return self.norm(x)

@@ -17,7 +17,7 @@ from cellbycell.common.multi_head_attention import (
 from cellbycell.tensorflow.attention import attend_tf
 
 
-def split_heads_tf(x, num_heads):
+def split_heads_tf(x: tf.Tensor, num_heads: int):
     """Divide the width among the heads.
 
     x (B, T, D); result (B, H, T, K) with K = D / H.
@@ -30,7 +30,7 @@ def split_heads_tf(x, num_heads):
     return tf.transpose(heads, (0, 2, 1, 3))  # (B, H, T, K)
 
 
-def merge_heads_tf(heads):
+def merge_heads_tf(heads: tf.Tensor):
     """Put the heads side by side, the inverse of split_heads.
 
     heads (B, H, T, K); result (B, T, D) with D = H K.
@@ -52,7 +52,7 @@ class MultiHeadAttentionTF(keras.layers.Layer):
     Source: Vaswani et al. 2017, section 3.2.2.
     """
 
-    def __init__(self, d_model, num_heads, dropout=0.0):
+    def __init__(self, d_model: int, num_heads: int, dropout: float = 0.0):
         super().__init__()
         self.num_heads = num_heads
         self.d_head = head_width(d_model, num_heads)
@@ -65,7 +65,14 @@ class MultiHeadAttentionTF(keras.layers.Layer):
             proj.build((None, d_model))
         self.built = True  # nothing is left for the first call
 
-    def call(self, query, key, value, attention_mask=None, need_weights=False):
+    def call(
+        self,
+        query: tf.Tensor,
+        key: tf.Tensor,
+        value: tf.Tensor,
+        attention_mask: tf.Tensor | None = None,
+        need_weights: bool = False,
+    ):
         query = split_heads_tf(self.query_proj(query), self.num_heads)
         key = split_heads_tf(self.key_proj(key), self.num_heads)
         value = split_heads_tf(self.value_proj(value), self.num_heads)

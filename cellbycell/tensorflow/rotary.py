@@ -9,7 +9,7 @@ import tensorflow as tf
 from cellbycell.common.position_similarity import frequencies
 
 
-def cosines_and_sines_tf(x, positions, base=10000.0):
+def cosines_and_sines_tf(x: tf.Tensor, positions, base: float = 10000.0):
     """Return the cosines and sines of the angles for x, each (..., T, C).
 
     x (..., T, K) says the width K = 2 C and the dtype, which is float32 at
@@ -21,7 +21,7 @@ def cosines_and_sines_tf(x, positions, base=10000.0):
     return tf.cos(angles), tf.sin(angles)
 
 
-def rotary_tf(x, positions, base=10000.0):
+def rotary_tf(x: tf.Tensor, positions, base: float = 10000.0):
     """Rotate each pair of neighbouring columns by its position.
 
     x (..., T, K) with an even K; positions (..., T); the result has the
@@ -36,7 +36,7 @@ def rotary_tf(x, positions, base=10000.0):
     return tf.cast(pairs, x.dtype)  # (..., T, K)
 
 
-def rotary_halves_tf(x, positions, base=10000.0):
+def rotary_halves_tf(x: tf.Tensor, positions, base: float = 10000.0):
     """Rotate the pairs of a column of the first half and one of the second.
 
     x (..., T, K) with an even K; positions (..., T); the result has the
@@ -49,7 +49,7 @@ def rotary_halves_tf(x, positions, base=10000.0):
     return tf.cast(tf.concat(halves, axis=-1), x.dtype)  # (..., T, K)
 
 
-def pairs_to_halves_tf(weight, num_heads):
+def pairs_to_halves_tf(weight, num_heads: int):
     """Sort the outputs of a projection, per head: even ones, then odd ones.
 
     weight (D, D) of query_proj or key_proj, laid out as the framework has it.

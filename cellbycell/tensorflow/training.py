@@ -7,23 +7,30 @@ Written by `make package`: change it in the chapter.
 import tensorflow as tf
 
 
-def smooth_targets_tf(target_ids, vocab_size, smoothing=0.1, dtype=tf.float32):
+def smooth_targets_tf(
+    target_ids: tf.Tensor,
+    vocab_size: int,
+    smoothing: float = 0.1,
+    dtype=tf.float32,
+):
     """Return the probabilities that are asked for, (B, T, N)."""
     right = tf.one_hot(target_ids, vocab_size, dtype=dtype)  # (B, T, N)
     return (1 - smoothing) * right + smoothing / vocab_size
 
 
-def smoothed_loss_tf(logits, target_ids, smoothing=0.1):
-    """Return the smoothed cross-entropy, the mean over the words, ().
+def smoothed_loss_tf(
+    logits: tf.Tensor, target_ids: tf.Tensor, smoothing: float = 0.1
+):
+    """Return the smoothed cross-entropy, the mean over the tokens, ().
 
     logits (B, T, N), computed in float32 or float64; target_ids (B, T),
-    zeros are pads. The loss of a batch without words is zero.
+    zeros are pads. The loss of a batch without tokens is zero.
     """
     dtype = tf.float64 if logits.dtype == tf.float64 else tf.float32
     targets = smooth_targets_tf(target_ids, logits.shape[-1], smoothing, dtype)
     logs = tf.nn.log_softmax(tf.cast(logits, dtype))  # (B, T, N)
-    # A word that is not asked for may have the logit -inf: 0 inf is NaN.
+    # A token that is not asked for may have the logit -inf: 0 inf is NaN.
     logs = tf.where(targets == 0, tf.zeros_like(logs), logs)
     losses = -tf.reduce_sum(targets * logs, -1)  # (B, T)
-    words = losses[target_ids != 0]
-    return tf.reduce_sum(words) / tf.cast(tf.maximum(tf.size(words), 1), dtype)
+    kept = losses[target_ids != 0]
+    return tf.reduce_sum(kept) / tf.cast(tf.maximum(tf.size(kept), 1), dtype)

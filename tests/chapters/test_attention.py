@@ -26,6 +26,11 @@ def naive(scores):
     return parts / parts.sum(axis=-1, keepdims=True)
 
 
+def without_keepdims(scores):
+    parts = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return parts / parts.sum(axis=-1)
+
+
 def attention(power=0.5, function=softmax):
     """Return an answer to exercise 2 with another divisor or softmax.
 
@@ -146,7 +151,7 @@ WRONG = {
     ],
     "own_attention": [
         (
-            "rows of your weights sum to 0.57 to 1.98: "
+            "rows of your weights sum to 0.55 to 1.80: "
             "the softmax runs over the queries.",
             attention(function=lambda scores: softmax(scores, axis=1)),
         ),
@@ -156,6 +161,18 @@ WRONG = {
         (
             "NaN for large scores; take off the maximum.",
             attention(function=naive),
+        ),
+        (
+            "key.T moves the batch, too; exchange the last two axes.",
+            lambda q, k, v, d: softmax(q @ k.T / math.sqrt(q.shape[-1])) @ v,
+        ),
+        (
+            "without keepdims=True the sum of a row meets other rows.",
+            attention(function=without_keepdims),
+        ),
+        (
+            "without keepdims=True the maximum of a row meets other rows.",
+            attention(function=lambda s: softmax(s - s.max(axis=-1))),
         ),
     ],
     "dropout_layer": [
@@ -176,6 +193,10 @@ WRONG = {
         (
             "the sum runs over the queries.",
             lambda p, g: p * (g - (p * g).sum(axis=0)),
+        ),
+        (
+            "without keepdims=True the sum of a row meets other rows.",
+            lambda p, g: p * (g - (p * g).sum(axis=-1)),
         ),
     ],
     "attend_in_blocks": [
@@ -276,12 +297,12 @@ def test_masks_of_numbers_are_refused_by_both(book, twins, kind):
             attend(x, x, x, mask)
 
 
-def test_the_root_after_the_product_gives_the_same(twins):
+def test_the_root_before_the_product_gives_the_same(twins):
     rng = np.random.default_rng(0)
     given_ = [rng.standard_normal((2, size, 8)) for size in (3, 5, 5)]
     right, _ = twins("attend")[0](*given_)
-    for late in twins("attend_dividing_scores"):
-        np.testing.assert_allclose(late(*given_), right, rtol=1e-12)
+    for early in twins("attend_dividing_queries"):
+        np.testing.assert_allclose(early(*given_), right, rtol=1e-12)
 
 
 def test_one_query_with_large_scores(book):
@@ -347,9 +368,9 @@ def test_the_small_model_divides_its_matrices_by_the_root_of_the_width(book):
 def test_the_small_model_attends(book, axis):
     parameters = book["small_model"](8, 6, 4)
     ids = book["torch"].tensor([[3, 1, 4, 1, 5, 0], [2, 7, 1, 6, 2, 4]])
-    found = book["word_scores"](ids, parameters, axis).detach()
-    words, places, *matrices = (p.detach().numpy() for p in parameters)
-    x = words[ids] + places
+    found = book["token_logits"](ids, parameters, axis).detach()
+    tokens, positions, *matrices = (p.detach().numpy() for p in parameters)
+    x = tokens[ids] + positions
     query, key, value = (x @ matrix for matrix in matrices[:3])
     weights = softmax(query @ key.swapaxes(1, 2) / 2, axis)
     assert np.allclose(found, weights @ value @ matrices[3], atol=1e-5)

@@ -11,10 +11,10 @@ pytestmark = pytest.mark.xdist_group("frameworks")
 
 
 def padded(*both):
-    """Return an answer of exercise 1 that makes rows of each sentence."""
+    """Return an answer of exercise 1 that makes rows of each sequence."""
 
-    def rows(sentences, start, end):
-        lists = [[make(s, start, end) for s in sentences] for make in both]
+    def rows(sequences, start, end):
+        lists = [[make(s, start, end) for s in sequences] for make in both]
         width = max(len(row) for of_one in lists for row in of_one)
         return np.array(
             [[r + [0] * (width - len(r)) for r in rs] for rs in lists]
@@ -51,13 +51,20 @@ def mask(allowed):
     return answer
 
 
-def loop(row=-1, stop=True, keep=slice(1, None)):
+def of_ids_above_one(source, target):
+    return mask(lambda key, query, past: key)(source > 1, target)
+
+
+def loop(row=-1, stop=True, keep=slice(1, None), never=False):
     """Return an answer of exercise 3, with a mistake."""
 
     def answer(next_logits, start, end, most):
         ids = [start]
         for _ in range(most):
-            ids.append(int(next_logits(ids)[row].argmax()))
+            logits = next_logits(ids)[row].copy()
+            if never:
+                logits[start] = -np.inf
+            ids.append(int(logits.argmax()))
             if stop and ids[-1] == end:
                 break
         return ids[keep]
@@ -98,6 +105,7 @@ WRONG = {
             "the source is known as a whole; nothing is causal",
             mask(lambda key, query, past: key & past),
         ),
+        ("id 1 is a token; only zeros are pads", of_ids_above_one),
         (
             "the queries are masked, and the keys are not",
             mask(lambda key, query, past: query),
@@ -107,10 +115,11 @@ WRONG = {
         ("the start is part of it", loop(keep=slice(None))),
         ("it does not stop at the end", loop(stop=False)),
         (
-            "the first row is read; the next word is the last row's",
+            "the first row is read; the next token is the last row's",
             loop(row=0),
         ),
         ("the model gets the last id only", of_last_id),
+        ("the start may be written, too", loop(never=True)),
     ],
     "count_model": [
         ("each stack ends with a norm", count(norms=0)),
@@ -130,6 +139,36 @@ WRONG = {
 def test_wrong_answer_is_named(chapter, name, says, answer):
     check = chapter("decoder")[f"check_{name}"]
     assert check(answer) == f"{says}."
+
+
+@pytest.mark.parametrize("kind", ["arrays", "lists", "tensors"])
+def test_a_pair_of_rows_is_right_too(chapter, kind):
+    import torch
+
+    book = chapter("decoder")
+    make = {"arrays": np.array, "lists": list, "tensors": torch.tensor}[kind]
+
+    def pair(*given):
+        inputs, targets = book["inputs_and_targets_solution"](*given)
+        return make(inputs), make(targets)
+
+    assert book["check_inputs_and_targets"](pair) == "Exercise 1: correct."
+    swapped = book["check_inputs_and_targets"](lambda *x: pair(*x)[::-1])
+    says = "the targets are the inputs; exchange them"
+    assert swapped == f"Exercise 1: {says}."
+
+
+def test_the_shift_of_rows_with_pads_is_right(chapter):
+    """Also of rows in which no input is the end, as in exercise 1."""
+    import torch
+
+    book = chapter("decoder")
+    given = ([[5, 6, 7], [8]], 1, 2)
+    rows = torch.tensor(book["inputs_and_targets_solution"](*given))
+    assert book["is_shifted"](*rows)
+    assert book["is_shifted"](book["input_ids"], book["target_ids"])
+    for wrong in (rows[[0, 0]], rows[[1, 1]], rows[[1, 0]]):
+        assert not book["is_shifted"](*wrong)
 
 
 def test_odd_answer_is_refused(chapter, odd, number, name):

@@ -5,6 +5,8 @@ it on the stub and the solution. The parts are held to both libraries on sizes
 and masks that are drawn.
 """
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -32,6 +34,27 @@ def layer(d, f):
 def norm(x, variance, epsilon=0.0):
     """Return rows without their mean, over the root of a variance."""
     return (x - x.mean(-1, keepdims=True)) / np.sqrt(variance + epsilon)
+
+
+def over(axis):
+    """Return an answer whose mean and variance run over another axis."""
+
+    def answer(x, g, b, e):
+        if x.ndim == 1:
+            return norm(x, biased(x), e) * g + b
+        centred = x - x.mean(axis, keepdims=True)
+        return centred / np.sqrt(x.var(axis, keepdims=True) + e) * g + b
+
+    return answer
+
+
+def root_mean_square_norm(x, g, b, e):
+    return x / np.sqrt((x**2).mean(-1, keepdims=True) + e) * g
+
+
+def annotated(x, g, b, e):
+    centred = x - x.mean(-1, keepdims=True)
+    return centred / (np.sqrt(sample(x)) + e) * g + b
 
 
 def biased(x):
@@ -66,7 +89,33 @@ WRONG = {
             lambda x, g, b, e: norm(x, biased(x)) * g + b,
         ),
         (
-            "one mean for all places.",
+            "mean and variance are taken over axis 0, not the last.",
+            over(0),
+        ),
+        (
+            "mean and variance are taken over axis 1, not the last.",
+            over(1),
+        ),
+        (
+            "this is RMSNorm: no mean, and no shift.",
+            root_mean_square_norm,
+        ),
+        (
+            "this is RMSNorm: the mean is not subtracted.",
+            lambda x, g, b, e: root_mean_square_norm(x, g, b, e) + b,
+        ),
+        (
+            "D - 1, and epsilon outside: that is the Annotated Transformer's.",
+            annotated,
+        ),
+        (
+            "your function raises ValueError: operands could not be "
+            "broadcast together with shapes (2,3,4) (2,3); keepdims=True "
+            "keeps the axis of a sum or mean.",
+            lambda x, g, b, e: x - x.mean(-1),
+        ),
+        (
+            "one mean for all positions.",
             lambda x, g, b, e: (x - x.mean()) / np.sqrt(x.var() + e) * g + b,
         ),
     ],
@@ -118,6 +167,39 @@ def test_wrong_answer_is_named(book, name, says, answer):
     assert book[f"check_{name}"](answer) == says
 
 
+def test_numbers_of_other_types_are_right_too(book):
+    """Fractions, half precision, and tensors of PyTorch."""
+    import torch
+
+    def half(x, g, b, e):
+        x, g, b = (np.float16(given) for given in (x, g, b))
+        return norm(x, biased(x), np.float16(e)) * g + b
+
+    solution = book["numpy_layer_norm_solution"]
+    count = book["encoder_parameters_solution"]
+    answers = [
+        ("encoder_parameters", 1, lambda *given: Fraction(count(*given))),
+        ("numpy_layer_norm", 2, half),
+        ("numpy_layer_norm", 2, lambda *given: np.float16(solution(*given))),
+        (
+            "numpy_layer_norm",
+            2,
+            lambda *given: torch.tensor(solution(*given), requires_grad=True),
+        ),
+    ]
+    for name, number, answer in answers:
+        assert book[f"check_{name}"](answer) == f"Exercise {number}: correct."
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float16])
+def test_half_precision_hides_no_mistake(book, kind):
+    for says, answer in WRONG["numpy_layer_norm"][:2]:
+        verdict = book["check_numpy_layer_norm"](
+            lambda *given, answer=answer: kind(answer(*given))
+        )
+        assert verdict == f"Exercise 2: {says}"
+
+
 # The parts, held to both libraries.
 
 
@@ -137,27 +219,27 @@ def test_the_stack_is_pytorch_s_in_double_precision(
     num_layers, num_heads, d_head, d_ff, batch_size, seq_len = sizes
     d_model, rng = num_heads * d_head, np.random.default_rng(seed)
     x = rng.standard_normal((batch_size, seq_len, d_model))
-    words = (rng.random((batch_size, seq_len)) < 0.6) | (not padding)
+    is_token = (rng.random((batch_size, seq_len)) < 0.6) | (not padding)
     past = (np.tri(seq_len) > 0) | (not causal)
     stack = book["Encoder"](num_layers, d_model, num_heads, d_ff, norm_first)
     stack = stack.double()
     book["draw_weights"](stack, seed)
-    mask = torch.tensor(words[:, None] & past)  # (B, T, S)
+    mask = torch.tensor(is_token[:, None] & past)  # (B, T, S)
     arguments = {"mask": torch.tensor(~past)}
-    arguments["src_key_padding_mask"] = torch.tensor(~words)
+    arguments["src_key_padding_mask"] = torch.tensor(~is_token)
     theirs = book["to_torch_encoder"](stack)
     x = torch.tensor(x, requires_grad=True)
     results = []
-    # A place that may attend to nothing, and a sentence with such a place.
-    sound = mask.any(-1).all(-1)
+    # Without the sequences in which a position may attend to nothing.
+    defined = mask.any(-1).all(-1)
     for network, masks in [
         (stack, {"attention_mask": mask}),
         (theirs, arguments),
     ]:
-        output = network(x, **masks)[sound]
+        output = network(x, **masks)[defined]
         factors = torch.arange(1.0, output.numel() + 1).view_as(output)
         loss = (output * factors.double().sin()).sum()
-        grad = torch.autograd.grad(loss, x)[0][sound]
+        grad = torch.autograd.grad(loss, x)[0][defined]
         results.append((output.detach(), grad))
     for one, other in zip(*results, strict=True):
         assert np.allclose(one, other, atol=1e-8)
@@ -311,7 +393,7 @@ def test_the_checks_fit_every_size(book, norm_first):
     given = (theirs, x, key_mask)
     assert all(book["run_encoder_checks"](stack, *given).values())
     stack.layers[2].load_state_dict(stack.layers[0].state_dict())
-    assert not book["run_encoder_checks"](stack, *given)["unlike"]
+    assert not book["run_encoder_checks"](stack, *given)["layers"]
 
 
 @pytest.mark.parametrize("name", ["EncoderLayer", "EncoderLayerTF"])

@@ -71,3 +71,21 @@ def test_untouched_stub_is_reported(chapter, notebook, number, name):
     book = chapter(notebook)
     verdict = book[f"check_{name}"](book[name])
     assert verdict == f"Exercise {number}: not attempted yet."
+
+
+@pytest.mark.parametrize(
+    ("answer", "advice"),
+    [
+        (lambda x: x - x.mean(-1), "keepdims=True keeps the axis of a sum"),
+        (lambda x: x @ x.T, "key.T turns all axes; exchange the last two"),
+    ],
+)
+def test_numpy_s_message_comes_with_advice(answer, advice):
+    import numpy as np
+
+    from cellbycell.exercises import judge, judged
+
+    cases = [((np.ones((2, 3, 4)),), 0, {}, "{} is wrong")]
+    check = judged(1)(lambda answer: answer((2, 3, 3), np.ones((2, 3, 4))))
+    for says in (judge(answer, cases), check(answer)):
+        assert "your function raises ValueError: " in says and advice in says

@@ -111,10 +111,10 @@ WRONG = {
             lambda heads: heads.sum(axis=1),
         ),
         (
-            "the heads are joined along the words.",
+            "the heads are joined along the tokens.",
             lambda heads: np.concatenate(list(heads.swapaxes(0, 1)), axis=1),
         ),
-        ("only brackets are set; word 0 holds head 0 alone.", brackets),
+        ("only brackets are set; token 0 holds head 0 alone.", brackets),
         (
             "the last head comes first.",
             lambda heads: concatenated(heads, order=-1),
@@ -336,7 +336,7 @@ def test_complaint_keeps_what_an_error_says(book):
     assert book["complaint"]("raise ValueError('no!')") == "ValueError: no!"
 
 
-# Which word reaches which
+# Which position reaches which
 
 
 @given(

@@ -167,18 +167,30 @@ def test_multi_head_attention_is_the_libraries(book, B, T, S, H, K, seed):
     ours = torch_gradients(lambda x, m: layer(x, m, m, torch_mask), arrays)
     others = [
         tf_gradients(lambda x, m: layer_tf(x, m, m, mask), arrays),
-        tf_gradients(
-            lambda x, m: keras_layer(
-                query=x, key=m, value=m, attention_mask=mask
-            ),
-            arrays,
-        ),
         torch_gradients(
             lambda x, m: torch_layer(x, m, m, attn_mask=blocked)[0], arrays
         ),
     ]
+    if K > 1 or H not in (T, S):  # a fault of Keras, below
+        others.append(
+            tf_gradients(
+                lambda x, m: keras_layer(
+                    query=x, key=m, value=m, attention_mask=mask
+                ),
+                arrays,
+            )
+        )
     for other in others:
         assert_same(ours, other, single=True)
+
+
+@pytest.mark.xfail(strict=True, reason="Keras 3.15.1 on TensorFlow")
+def test_keras_adds_a_bias_to_heads_not_to_positions():
+    """book/wild.md has the finding; if this passes, mend it there."""
+    import keras
+
+    x, bias = np.zeros((1, 2, 2, 1)), np.array([[1.0], [2.0]])
+    assert np.array_equal(keras.ops.add(x, bias), x + bias)
 
 
 # The decoder, and the whole model

@@ -32,14 +32,14 @@ def entropy(right, other, count):
 
 
 def mean(mix):
-    """Return an answer of exercise 3: a mix of losses and words."""
+    """Return an answer of exercise 3: a mix of losses and tokens."""
     return lambda losses, targets, more, more_targets: mix(
         *(losses, losses[targets != 0], more, more[more_targets != 0])
     )
 
 
 def shares(mix):
-    """Return an answer of exercise 5: a mix of m, letters and sentences."""
+    """Return an answer of exercise 5: a mix of m, letters and sequences."""
     return lambda m: mix(
         *(m, sum(1 / k for k in range(1, m + 1)) / m, 1 / math.factorial(m))
     )
@@ -76,6 +76,12 @@ WRONG = {
                 d**-0.5 * min(max(step, 1) ** -0.5, step * w**-1.5)
             ),
         ),
+        (
+            "max(step, 1) takes the first rate twice; add one.",
+            lambda step, d, w: (
+                d**-0.5 * min(max(step, 1) ** -0.5, max(step, 1) * w**-1.5)
+            ),
+        ),
     ],
     "joint_mean": [
         (
@@ -98,6 +104,10 @@ WRONG = {
             lambda m: np.arange(m)[::-2][::-1],
         ),
         ("every letter is written.", lambda m: np.arange(m)[::-1]),
+        (
+            "return one row of keys; the shape is (1, 4).",
+            lambda m: np.arange(m)[None, ::-2],
+        ),
     ],
     "best_shares": [
         ("the shares are exchanged.", shares(lambda m, a, b: (b, a))),
@@ -106,7 +116,7 @@ WRONG = {
             shares(lambda m, a, b: (1 / m, b)),
         ),
         (
-            "sentences: all orders are equally likely.",
+            "sequences: all orders are equally likely.",
             shares(lambda m, a, b: (a, m**-m)),
         ),
     ],
@@ -138,7 +148,7 @@ def test_the_loss_is_the_libraries_and_pads_do_not_move_it(
     logits = logits.to(getattr(torch, dtype))
     targets = torch.tensor(rng.integers(0, 7, shape))
     targets[0, 0] = 3
-    if smoothing == 0:  # a word that is never asked for, as a pad's logit is
+    if smoothing == 0:  # a token that is never asked for
         logits[targets != 6, 6] = -torch.inf
     wide = logits.double() if dtype == "float64" else logits.float()
     theirs = F.cross_entropy(
@@ -197,7 +207,10 @@ class Small:
     def parameters(self):
         return [self.weight]
 
-    def __call__(self, source_ids, input_ids):
+    def train(self):
+        """Nothing is different in training."""
+
+    def __call__(self, source_ids, input_ids, training=None):
         return self.weight * self.share
 
 
@@ -208,7 +221,7 @@ def test_epsilon_is_that_of_the_text(book):
     """
     step = book["adam_step"](0.0, 1e-9, (0, 0.0, 0.0), rate=0.01)
     assert math.isclose(step[0], -0.005)
-    ids = np.array([[5]])  # the loss has the slope 0.9 / 13 for other words
+    ids = np.array([[5]])  # the loss has the slope 0.9 / 13 for others
     given = lambda rng, batch_size: (ids, ids, ids), lambda step: 0.01, 1
     share, zeros = 1e-9 * 13 / 0.9, np.zeros((1, 1, 13), "float32")
     small = Small(book["torch"].tensor(zeros, requires_grad=True), share)
@@ -218,6 +231,19 @@ def test_epsilon_is_that_of_the_text(book):
     for weight in (small.weight.detach(), small_tf.weight):
         others = np.delete(np.ravel(weight), 5)
         assert np.allclose(others, -0.005, rtol=1e-3, atol=0)
+
+
+@pytest.mark.parametrize("factor", [0.5, 100])
+def test_adam_does_not_see_a_factor_that_all_gradients_share(book, factor):
+    weights, gradients = [], np.cos(np.arange(20.0))
+    for share in (1, factor):
+        weight, state = 0.5, (0, 0.0, 0.0)
+        for gradient in gradients:
+            weight, state = book["adam_step"](
+                weight, share * gradient, state, rate=0.01
+            )
+        weights.append(weight)
+    assert math.isclose(*weights, abs_tol=1e-7) and weights[0] != 0.5
 
 
 @pytest.mark.parametrize("key_len", range(1, 11))
@@ -233,8 +259,8 @@ def test_batches_are_framed_and_reversed(book, key_len):
         keys = [book["known_key"](t, key_len) for t in range(key_len)]
         assert np.array_equal(source[:, keys], targets[:, :-1])
     assert all(len({*row}) == key_len for row in source.tolist())
-    places = range(key_len + 1)  # the last says the end
-    bounds = [book["best_without_positions"](t, key_len) for t in places]
+    positions = range(key_len + 1)  # the last predicts the end
+    bounds = [book["best_without_positions"](t, key_len) for t in positions]
     assert math.isclose(math.prod(bounds), 1 / math.factorial(key_len))
     assert bounds[-2:] == [1, 1]
     source, _, targets = book["draw_sorted"](rng, 50)
@@ -242,14 +268,14 @@ def test_batches_are_framed_and_reversed(book, key_len):
 
 
 @pytest.mark.parametrize("key_len", range(4, 13))
-def test_shorter_sentences_lose_their_first_letter(book, key_len):
+def test_shorter_sequences_lose_their_first_letter(book, key_len):
     rng = np.random.default_rng(1)
     source, inputs, targets = book["draw_shorter"](rng, 200, key_len)
     lengths = (source != 0).sum(axis=1)
     assert {*lengths.tolist()} == {*range(4, key_len + 1)}
-    for row, read, say in zip(source, inputs, targets, strict=True):
+    for row, read, target in zip(source, inputs, targets, strict=True):
         letters = [x for x in row.tolist() if x]
-        assert [x for x in say.tolist() if x] == [*letters[1:], 2]
+        assert [x for x in target.tolist() if x] == [*letters[1:], 2]
         assert [x for x in read.tolist() if x] == [1, *letters[1:]]
 
 
@@ -291,14 +317,14 @@ def test_the_checks_of_a_training_see_what_the_chapter_does_not_try(book):
 
 def test_the_stored_training_is_that_of_the_chapter(book):
     maps = np.array(book["stored_maps"]) / 100
-    new = book["cross_weights"](book["new_model"], *book["word_tensors"])
+    new = book["cross_weights"](book["new_model"], *book["puzzle_tensors"])
     assert np.allclose(maps[0], new[0, 0, :8], atol=0.0101)
-    trained = book["cross_weights"](book["model"], *book["word_tensors"])
+    trained = book["cross_weights"](book["model"], *book["puzzle_tensors"])
     assert np.abs(maps[-1] - trained[0, 0, :8].numpy()).max() < 0.2
     stored = np.array(book["stored_losses"])
     assert len(stored) == 41 and len(maps) == 21
     assert np.allclose(stored[:6], book["losses"][:30:5], atol=0.006)
-    # The first fall ends where a model knows how frequent each word is.
+    # The first fall ends where a model knows how frequent each token is.
     asked = np.bincount(book["target_ids"].flatten(), minlength=13)
     asked = 0.9 * asked / asked.sum() + 0.1 / 13
     assert np.abs(stored[4:9] + (asked * np.log(asked)).sum()).max() < 0.05

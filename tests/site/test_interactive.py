@@ -167,7 +167,7 @@ def way(book, parts, order, layer):
         for c, number in enumerate(hello[:6]):
             text = f"{number:.1f}".replace("-0.0", "0.0").replace("-", "−")
             shown[f"way-{r}-{c}"] = text
-    alike = book["likeness"](x[0, :4].detach().numpy())
+    alike = book["lowest_similarity"](x[0, :4].detach().numpy())
     said = f"Layer {layer}: RMS {sizes[0]} goes in and {sizes[-1]} comes out."
     return f"{said} Lowest similarity of the tokens: {alike:.2f}.", shown
 
@@ -212,18 +212,17 @@ def learn(book, step):
 def matrix(book, may, order, missed):
     groups = [*book["GROUPS"].values()]
     used = {check for group in may for check in groups[group]}
+    signs = {"passed": ".", "not asked": "", "failed": "x", "error": "x"}
     verdicts = {
-        bug: row | book["trained"].get(bug, (0, {}))[1]
-        for bug, row in book["passed"].items()
+        bug: {check: signs[report[check].status] for check in sum(groups, [])}
+        for bug, report in book["reports"].items()
     }
     found = {
-        bug: any(check in used and not row[check] for check in row)
+        bug: any(row[check] == "x" for check in used)
         for bug, row in verdicts.items()
     }
-    columns = [*book["KIT"], *book["TRAINED"]]
-    sign = {True: ".", False: "x", None: ""}
-    parts = {"heads": "bug" + "".join(columns)} | {
-        f"bug-{r}": bug + "".join(sign[verdicts[bug].get(c)] for c in columns)
+    parts = {"heads": "bug" + "".join(sum(groups, []))} | {
+        f"bug-{r}": bug + "".join(verdicts[bug].values())
         for r, bug in enumerate(book["BUGS"])
         if not (missed and found[bug])
     }

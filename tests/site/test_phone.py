@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.settings import contents
+from tools.settings import chapters, contents
 
 EVERY = [*contents(), "search"]
 WIDTH = "document.documentElement.scrollWidth"
@@ -48,6 +48,24 @@ def test_large_letters_and_tables_fit(look, name):
     wide = page.evaluate(WIDTH)
     page.evaluate("document.documentElement.style.fontSize = ''")
     assert wide <= 1280, f"with letters twice as large it is {wide} wide"
+
+
+@pytest.mark.parametrize("name", chapters())
+def test_crosses_and_figures_fit_a_phone(look, name):
+    page = look(name, unfolded=True, width=390)
+    tables = page.locator("table.crosses").evaluate_all("""all => all.map(
+        table => [table.parentElement.scrollWidth,
+            table.parentElement.clientWidth,
+            parseFloat(getComputedStyle(table).fontSize)])""")
+    assert tables  # of the mistakes and what notices them
+    for wide, room, letters in tables:
+        assert wide <= room and letters >= 11
+    # A figure's letters have ten points, of a hundred pixels an inch.
+    scales = page.locator(".cell_output > img").evaluate_all(
+        "all => all.map(image => image.getBoundingClientRect().width"
+        " / image.getAttribute('width'))"
+    )
+    assert all(scale * 1000 / 72 > 10.9 for scale in scales)
 
 
 def test_shapes_are_marked_in_code_and_in_text(look):

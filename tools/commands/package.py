@@ -32,6 +32,19 @@ FRAMEWORKS = {
     "pytorch": {"torch", "nn", "F"},
     "tensorflow": {"tf", "keras"},
 }
+# What an argument is, by its name, which means the same in the whole book. One
+# with a number for its default is of that number's type.
+TYPES = dict.fromkeys(
+    "d_ff d_model end_id max_len num_heads num_layers seed seq_len start_id "
+    "step vocab_size warmup".split(),
+    "int",
+) | dict.fromkeys(
+    "attention_mask heads input_ids key logits memory memory_mask next_ids "
+    "query source_ids target_ids token_ids value written x".split(),
+    "Tensor",
+)
+TENSORS = {"pytorch": "torch.Tensor", "tensorflow": "tf.Tensor"}
+IMPORTS = {"pytorch": "import torch", "tensorflow": "import tensorflow as tf"}
 
 
 class PackageError(Exception):
@@ -62,8 +75,9 @@ def modules(notebooks):
                 if home.split(".")[1] in (part, "common")
             }
             lines = needed(cells, made, known, notebook)
+            lines.append(IMPORTS.get(part, ""))  # for types; or it is removed
             docstring = DOCSTRING.format(title, part, stem)
-            texts = ("\n" + text_of(cell) + "\n" for cell in cells)
+            texts = ("\n" + text_of(cell, part) + "\n" for cell in cells)
             text = "\n".join([docstring, *lines, "", *texts])
             found[f"{part}/{stem}.py"] = text
     for part, of_module in names.items():
@@ -156,10 +170,39 @@ def free_names(source):
     return free - {*defined(source)}
 
 
-def text_of(cell):
-    """Return a cell's text without its title."""
+def text_of(cell, part):
+    """Return a cell's text without its title, its arguments typed."""
     lines = cell.source.split("\n")
+    nodes = ast.walk(ast.parse(cell.source))
+    for arg, default in sorted(
+        (found for node in nodes for found in arguments(node)),
+        key=lambda found: (found[0].lineno, found[0].end_col_offset),
+        reverse=True,
+    ):
+        if kind := type_of(arg.arg, default, part):
+            line, end = lines[arg.lineno - 1], arg.end_col_offset
+            lines[arg.lineno - 1] = f"{line[:end]}: {kind}{line[end:]}"
     return "\n".join(lines[lines[0].startswith("# @title") :]).strip()
+
+
+def arguments(node):
+    """Yield (argument, its default or None) of a function's definition."""
+    if isinstance(node, ast.FunctionDef):
+        lacking = len(node.args.args) - len(node.args.defaults)
+        yield from zip(
+            node.args.args, lacking * [None] + node.args.defaults, strict=True
+        )
+
+
+def type_of(name, default, part):
+    """Return the type of an argument, or None where it may be several."""
+    value = getattr(default, "value", None)
+    if isinstance(value, (bool, int, float)):
+        return type(value).__name__
+    kind = TYPES.get(name)
+    if kind == "Tensor":
+        kind = TENSORS.get(part)
+    return f"{kind} | None" if kind and default else kind
 
 
 def formatted(text):

@@ -62,7 +62,7 @@ JOIN_PAGES = """([pages, rules]) => {
         const entry = document.createElement("a");
         entry.className = `of-${heading.localName}`;
         entry.textContent = heading.textContent.replace(/#$/, "");
-        entry.href = `#${heading.parentElement.id}`;
+        entry.href = `#${heading.closest("section").id}`;
         contents.append(entry);
     }
     const title = document.createElement("h1");

@@ -47,6 +47,39 @@ def call_keras(model, ids):
     return model({"token_ids": ids, "padding_mask": ids == ids})
 
 
+def gpt_from_scratch():
+    """Return the GPT of LLMs-from-scratch."""
+    return import_module("llms_from_scratch.ch04").GPTModel(
+        {
+            "vocab_size": VOCABULARY,
+            "context_length": LENGTH,
+            "emb_dim": WIDTH,
+            "n_heads": HEADS,
+            "n_layers": LAYERS,
+            "drop_rate": 0.1,
+            "qkv_bias": False,
+        }
+    )
+
+
+def llama_from_scratch():
+    """Return the Llama of LLMs-from-scratch."""
+    return import_module("llms_from_scratch.llama3").Llama3Model(
+        {
+            "vocab_size": VOCABULARY,
+            "context_length": LENGTH,
+            "emb_dim": WIDTH,
+            "n_heads": HEADS,
+            "n_layers": LAYERS,
+            "hidden_dim": 2 * WIDTH,
+            "n_kv_groups": 2,
+            "rope_base": 10_000.0,
+            "dtype": import_module("torch").float32,
+            "rope_freq": None,
+        }
+    )
+
+
 HEAD = {"num_heads": HEADS, "hidden_dim": WIDTH}
 PLACES = {"max_sequence_length": LENGTH}
 GROUPS = {"num_query_heads": HEADS, "num_key_value_heads": 2}
@@ -99,6 +132,24 @@ PACKAGES = {
         depth=LAYERS,
         heads=HEADS,
     ),
+    "h-transformer-1d": partial(
+        model, "h_transformer_1d", "HTransformer1D", block_size=4, **SIZES
+    ),
+    "memory-efficient-attention-pytorch": partial(
+        model,
+        "memory_efficient_attention_pytorch.transformer",
+        "Transformer",
+        use_flash_attn=False,
+        **SIZES,
+    ),
+    "memory-efficient-attention-pytorch, use_flash_attn": partial(
+        model,
+        "memory_efficient_attention_pytorch.transformer",
+        "Transformer",
+        **SIZES,
+    ),
+    "llms-from-scratch, GPTModel": gpt_from_scratch,
+    "llms-from-scratch, Llama3Model": llama_from_scratch,
     "performer-pytorch": partial(
         model, "performer_pytorch", "PerformerLM", dim_head=8, **SIZES
     ),

@@ -508,6 +508,14 @@ def test_an_error_is_no_verdict():
         report.raise_if_failed()
 
 
+def test_the_first_error_is_told_of_masks_that_all_fail():
+    class Refuses(Masked):
+        def forward(self, ids, attention_mask):
+            raise RuntimeError(f"no {attention_mask.dtype}")
+
+    assert "torch.bool" in check_model(Refuses(), IDS)["shape"].sentence
+
+
 def test_another_shape_is_said_once():
     report = check_model(returns(lambda x: x.transpose(0, 1))(), IDS)
     assert report.failed == ["shape"] and report.errors == []
@@ -564,7 +572,9 @@ def test_weights_are_asked():
 
     assert check_model(Kinds(), IDS).failed == []
     assert "unused.weight" in check_model(Unused(), IDS)["gradients"].sentence
-    assert check_model(Twins(), IDS).failed == ["layers"]
+    twins = check_model(Twins(), IDS)
+    assert twins.failed == ["layers"]
+    assert "Unless they are meant to be" in twins["layers"].sentence
     shared = Model(layers=2)
     shared.layers[1] = shared.layers[0]
     sentence = check_model(shared, IDS)["layers"].sentence
@@ -595,7 +605,9 @@ def test_the_loss_is_asked():
     assert with_loss(targets=back * (np.array(IDS) > 0)) == ["shift"]
     assert with_loss(LargeDropout, overfit=True) == []
     blind = returns(lambda x: x * 0 + x.detach().mean())
-    assert "overfit" in with_loss(blind, overfit=True)
+    assert "overfit" in with_loss(blind, overfit=9)
+    short = check_model(Model(), IDS, targets=TARGETS, overfit=2)
+    assert "After 2 steps" in short["overfit"].sentence
 
 
 def write(model, ids, position=-1):
@@ -639,6 +651,7 @@ def test_where_a_reference_differs(rename):
         other.layers[1].last.weight[0] += 0.01
     sentence = check_model(model, IDS, reference=other)["reference"].sentence
     assert "(layers.1.last there)" in sentence
+    assert ("A hint only" in sentence) == (rename is Renamed)
     rows = {d.reference: d.change for d in where_it_differs(model, other, IDS)}
     assert rows["layers.1.packed"] == 0 < rows["layers.1.last"]
 
