@@ -1,6 +1,7 @@
 """What the chapters build, in PyTorch."""
 
 from cellbycell.pytorch.attention import attend, output_and_gradients
+from cellbycell.pytorch.cache import attend_cached, attend_grouped
 from cellbycell.pytorch.decoder import (
     Decoder,
     DecoderLayer,
@@ -47,6 +48,8 @@ __all__ = [
     "Transformer",
     "append_ids",
     "attend",
+    "attend_cached",
+    "attend_grouped",
     "cosines_and_sines",
     "draw_model",
     "draw_weights",

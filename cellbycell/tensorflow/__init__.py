@@ -1,6 +1,7 @@
 """What the chapters build, in TensorFlow."""
 
 from cellbycell.tensorflow.attention import attend_tf, output_and_gradients_tf
+from cellbycell.tensorflow.cache import attend_cached_tf, attend_grouped_tf
 from cellbycell.tensorflow.decoder import (
     DecoderLayerTF,
     DecoderTF,
@@ -49,6 +50,8 @@ __all__ = [
     "MultiHeadAttentionTF",
     "TransformerTF",
     "append_ids_tf",
+    "attend_cached_tf",
+    "attend_grouped_tf",
     "attend_tf",
     "cosines_and_sines_tf",
     "draw_model_tf",
