@@ -8,30 +8,63 @@ import json
 
 import numpy as np
 
-# The colours of matplotlib's map cividis, from 0 to 1.
-SHADES = """#00224d #002a62 #083370 #243c6e #35456c #434e6b #4e566c #5a5f6d
-#666970 #717273 #7c7b78 #878478 #948e77 #a19874 #aea271 #bbad6c #c8b765 #d6c35d
-#e4ce51 #f3da42 #fde737""".split()
+# Blue for a share from 0 to 1, and orange to purple for a number from -1 to 1:
+# matplotlib's maps Blues and PuOr, which the figures have. Nothing is white.
+SHADES = """#f7fbff #eef5fc #e3eef9 #d9e8f5 #d0e1f2 #c6dbef #b7d4ea #a6cee4
+#94c4df #7fb9da #6aaed6 #5ba3d0 #4a98c9 #3b8bc2 #2e7ebc #2070b4 #1764ab #0d57a1
+#084a91 #083c7d #08306b""".split()
+SIGNED = """#7f3b08 #974907 #b25706 #c96d0d #e08214 #ef9e3c #fcb761 #fdcc8c
+#fee0b6 #faecd7 #f6f6f7 #e8e9f1 #d8daeb #c5c2de #b1aad1 #988dbe #8073ac #6a4c9a
+#532687 #3f1268 #2d004b""".split()
+# Letters are those of the text beside the picture, and never below 11 pixels.
+FIGURE_STYLE = """
+.moving{background:#fff;color:#222;color-scheme:light;padding:4px 0}
+.moving :is(form,fieldset,legend,p){border:0;margin:0;padding:0;font:inherit}
+.moving form{display:flow-root;margin-bottom:12px}
+.moving fieldset{display:flow-root}
+.moving legend,.moving .name{font-weight:600;margin-right:12px}
+.moving legend{float:left;line-height:28px}
+.moving label{display:inline-flex;gap:6px;align-items:center;max-width:100%;
+min-height:28px;margin:0;padding-right:16px;box-sizing:border-box}
+.moving input{min-width:0;max-width:100%}
+.moving .name{white-space:nowrap}
+.moving.moving table{table-layout:fixed!important;width:100%;max-width:36em;
+border-collapse:collapse;margin:0 0 8px;font:inherit;line-height:1.4;
+font-size:max(11px,min(1em,3.4vw))}
+.moving.moving :is(tr,tr:hover){background:none}
+.moving.moving :is(td,th){padding:3px 1px;border:1px solid #fff;
+text-align:center;font-weight:400;white-space:normal;max-width:none}
+.moving.moving .head{text-align:left;padding-right:6px}
+.moving.moving .up{writing-mode:vertical-rl;padding:0 0 6px;text-align:end}
+.moving .bar{display:flex;align-items:center;margin-bottom:8px}
+.moving .bar b{width:9px;height:1em}
+.moving svg,.moving img{display:block;width:100%;max-width:28rem;min-width:0;
+margin-bottom:8px;fill:none}
+"""
 FIGURE_SCRIPT = """
 const make = (tag, options, ...inside) => {
   const node = Object.assign(document.createElement(tag), options);
   node.append(...inside);
   return node;
 };
-const shade = (cell, share, text = share.toFixed(2)) => {
+const paint = (cell, colour) => {
+  const [r, g, b] = [1, 3, 5].map((at) =>
+    parseInt(colour.slice(at, at + 2), 16));
+  cell.style.background = colour;
+  cell.style.color = 30 * r + 59 * g + 11 * b < 10700 ? "#fff" : "#000";
+};
+const shade = (cell, share, text = share.toFixed(2), shades = SHADES) => {
   cell.textContent = text;
-  cell.style.background = SHADES[Math.floor(20 * share + 0.5)];
-  cell.style.color = share < 0.475 ? "#fff" : "#000";
+  paint(cell, shades[Math.floor(20 * share + 0.5)]);
 };
 const labelled = (label, options) => {
-  const input = make("input", {...options, style: "min-width:0"});
-  const inside = [input, make("span", {}, label)];
-  if (["range", "text"].includes(options.type)) inside.reverse();
+  const inside = [make("input", options), make("span", {}, label)];
+  if (["range", "text"].includes(options.type)) {
+    inside.reverse();
+    inside[0].className = "name";
+  }
   if (options.type == "range") inside.push(make("span"));
-  const style = "display:inline-flex;gap:6px;align-items:center;"
-    + "max-width:100%;min-height:28px;padding-right:16px;"
-    + "box-sizing:border-box";
-  return make("label", {style}, ...inside);
+  return make("label", {}, ...inside);
 };
 const figure = (id, controls, draw) => {
   const root = document.getElementById(id);
@@ -39,8 +72,7 @@ const figure = (id, controls, draw) => {
   const form = make("form", {autocomplete: "off"});
   for (const {label, choices, chosen, ...rest} of controls)
     form.append(choices
-      ? make("fieldset", {style: "border:0;margin:0;padding:0"},
-        make("legend", {style: "font:inherit;margin:0"}, label),
+      ? make("fieldset", {}, make("legend", {}, label),
         ...choices.map((choice, value) => labelled(choice,
           {...rest, value, checked: chosen.includes(value)})))
       : labelled(label, rest));
@@ -51,8 +83,8 @@ const figure = (id, controls, draw) => {
     const said = draw(new FormData(form), part, form.elements);
     clearTimeout(timer); // a screen reader waits till the hand rests
     timer = setTimeout(() => {
-      if (part("words").textContent != said)
-        part("words").textContent = said;
+      if (part("said").textContent != said)
+        part("said").textContent = said;
     }, 300);
   };
   const image = root.querySelector("img");
@@ -82,62 +114,98 @@ def print_table(columns, rows):
         print(f"{name:{widths[0]}}", *cells, sep="  ")
 
 
-def show_figure(name, controls, picture, words, data, script):
+def show_figure(name, controls, picture, said, data, script):
     """Return a picture that its controls move, where scripts may run.
 
-    picture: HTML, its moving parts named by data-part; words: what is said
+    picture: HTML, its moving parts named by data-part; said: the sentence
     below it; script: a function of the controls' values and the parts that
-    draws anew, with data at hand, and returns the words.
+    draws anew, with data at hand, and returns the sentence.
     """
     from IPython.display import HTML
 
-    style = "background:#fff;color:#222;color-scheme:light;padding:8px 4px;"
-    style += "font:13px/1.5 sans-serif"
+    style = FIGURE_STYLE.replace("\n", "")
     return HTML(
-        f'<div id="{name}-figure" style="{style}">{picture}'
-        f'<p data-part="words" aria-live="polite">{words}</p></div>'
+        f'<div id="{name}-figure" class="moving"><style>{style}</style>'
+        f'{picture}<p data-part="said" aria-live="polite">{said}</p></div>'
         f"<script>(() => {{\nconst SHADES = {json.dumps(SHADES)};\n"
+        f"const SIGNED = {json.dumps(SIGNED)};\n"
         f"const data = {json.dumps(data)};{FIGURE_SCRIPT}"
         f'figure("{name}-figure", {json.dumps(controls)}, {script});\n'
         "})();</script>"
     )
 
 
-def table_cell(part, text, share=None, tag="td", style=""):
+def painted(colour):
+    """Return the style of a cell: its colour, and letters that it shows."""
+    r, g, b = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    ink = "#fff" if 30 * r + 59 * g + 11 * b < 10700 else "#000"
+    return f"background:{colour};color:{ink}"
+
+
+def table_cell(part, text, share=None, shades=SHADES):
     """Return a cell of a table, coloured by its share, from 0 to 1."""
-    style += ";padding:3px 1px;border:1px solid #fff;text-align:center"
+    look = ""
     if share is not None:
-        ink = "#fff" if share < 0.475 else "#000"
-        style += f";background:{SHADES[int(20 * share + 0.5)]};color:{ink}"
-    return f'<{tag} data-part="{part}" style="{style}">{text}</{tag}>'
+        look = f' style="{painted(shades[int(20 * share + 0.5)])}"'
+    return f'<td data-part="{part}"{look}>{text}</td>'
+
+
+def table_head(part, text, look="head"):
+    """Return the head of a row, or with look "up" that of a narrow column."""
+    return f'<th data-part="{part}" class="{look}">{text}</th>'
+
+
+def weights_table(rows, columns, weights):
+    """Return weights (T, S) as a table: a row for each query, and a legend.
+
+    A cell without a colour is blocked; its weight is NaN.
+    """
+    table = '<tr><td style="width:19%"></td>'
+    for s, token in enumerate(columns):
+        table += table_head(f"key-{s}", token, "up")
+    for t, token in enumerate(rows):
+        table += "<tr>" + table_head(f"query-{t}", token)
+        for s, weight in enumerate(weights[t]):
+            share = None if np.isnan(weight) else weight
+            text = f"{share or 0:.2f}"
+            table += table_cell(f"weight-{t}-{s}", text, share)
+    bar = "".join(f'<b style="background:{shade}"></b>' for shade in SHADES)
+    bar = f'<p class="bar">weight&ensp;0&ensp;{bar}&ensp;1</p>'
+    return f"<table>{table}</table>{bar}"
 
 
 def svg_image(label, size, drawing):
     """Return a drawing as an image, which stands where scripts may not.
 
-    size: width and height in one text; drawing: SVG without double quotes.
+    size: width and height in one text, 360 wide; drawing: SVG without double
+    quotes.
     """
-    style = "width:100%;min-width:0"
     svg = (
         "<svg xmlns='http://www.w3.org/2000/svg' role='img' aria-label="
-        f"'{label}' viewBox='0 0 {size}' style='{style};fill:none'>{drawing}"
-        "</svg>"
+        f"'{label}' viewBox='0 0 {size}' fill='none'>{drawing}</svg>"
     )
     for sign in "%#\n":
         svg = svg.replace(sign, f"%{ord(sign):02x}")
-    source = f"data:image/svg+xml,{svg}"
-    return f'<img alt="{label}" style="{style}" src="{source}">'
+    return f'<img alt="{label}" src="data:image/svg+xml,{svg}">'
 
 
-def show_weights(ax, weights, words):
-    """Draw weights (T, S) as a map, with words as ticks; return the image."""
-    image = ax.imshow(weights, cmap="cividis", vmin=0, vmax=1)
+def svg_texts(texts):
+    """Return the words of a drawing: pairs of a place and a text."""
+    words = "".join(
+        f"<text x='{x}' y='{y}'>{text}</text>" for (x, y), text in texts
+    )
+    return f"<g style='fill:#222;font:13px sans-serif'>{words}</g>"
+
+
+def show_weights(ax, weights, tokens):
+    """Draw weights (T, S) as a map, with tokens as ticks; return the image."""
+    image = ax.imshow(weights, cmap="Blues", vmin=0, vmax=1)
     for (row, column), weight in np.ndenumerate(weights):
-        ink = "black" if weight > 0.5 else "white"
-        place = {"ha": "center", "va": "center", "color": ink}
-        ax.text(column, row, f"{weight:.2f}".lstrip("0"), **place)
-    ax.set_xticks(range(weights.shape[1]), words, rotation=45)
-    ax.set_yticks(range(weights.shape[0]), words)
+        ink = "white" if weight > 0.725 else "black"
+        middle = {"ha": "center", "va": "center", "color": ink}
+        ax.text(column, row, f"{weight:.2f}".lstrip("0"), **middle)
+    ax.set_xticks(range(weights.shape[1]), tokens, rotation=90)
+    ax.set_yticks(range(weights.shape[0]), tokens)
     return image
 
 

@@ -1,14 +1,17 @@
 """Fold the setup, side roads and each case of "Wrong on purpose" on the site.
 
-A side road is a section whose heading begins with `Side road: `. Its heading
-and its first paragraph, which says what is in it, stay in sight; the rest is
-folded. side_roads.js opens what a link leads to, and remembers the choice
+A side road is a section whose heading begins with `Side road: `. The heading
+of such a section and its first paragraph, which says what is in it, are what a
+reader clicks on: one line while it is folded, so that several in a row are a
+list. side_roads.js opens what a link leads to, and remembers the choice
 between a first reading and everything.
 
-Elsewhere, folded cells that follow one another share one fold.
+Elsewhere, folded cells that follow one another share one fold. One whose cell
+has no output of its own goes into the next, if that has the same kind of
+title: "Check: ...", "Interactive: ...".
 """
 
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from docutils import nodes
 
@@ -28,42 +31,53 @@ def title(section):
     return section.next_node(nodes.title).astext()
 
 
-def kind(section):
-    """Return what a section is to be folded as, or None."""
-    if title(section).startswith(MARK):
-        return "side road"
-    if title(section) == SETUP:
-        return "setup"
+def is_aside(section):
+    """Tell whether a section is to be folded."""
     above = section.parent
-    if isinstance(above, nodes.section) and title(above) == CASES:
-        return "case"
-    return None
+    return (
+        title(section).startswith(MARK)
+        or title(section) == SETUP
+        or (isinstance(above, nodes.section) and title(above) == CASES)
+    )
 
 
 def fold(app, doctree):
     sections = [*doctree.findall(nodes.section)]
-    if any(map(kind, sections)):
-        switch = nodes.raw("", SWITCH, format="html")
-        sections[0].insert(1, switch)
+    if any(map(is_aside, sections)):
+        sections[0].insert(1, html(SWITCH))
     for section in sections:
-        if name := kind(section):
+        parts = joined(section.children)
+        if is_aside(section):
             # The heading, the first paragraph, and the rest.
-            rest = section.children[2:]
-            if rest:
-                said = f"Open this {name}"
-                section.children[2:] = details("side-road", said, rest)
+            section.children = details("side-road", parts[:2], parts[2:])
         else:
-            section.children = [*runs_folded(section.children)]
+            section.children = [*runs_folded(parts)]
+
+
+def html(text):
+    return nodes.raw("", text, format="html")
 
 
 def details(name, summary, parts):
     """Return parts of a page between the tags that fold them."""
-    opening = f'<details class="{name}"><summary>{summary}</summary>'
-    return [
-        nodes.raw("", opening, format="html"),
-        *parts,
-        nodes.raw("", "</details>", format="html"),
-    ]
+    opening = html(f'<details class="{name}"><summary>')
+    return [opening, *summary, html("</summary>"), *parts, html("</details>")]
+
+
+def joined(parts):
+    """Return parts of a section, with what goes into the next fold in it."""
+    for part, after in pairwise(parts):
+        kind = kind_of(part)
+        if kind and kind == kind_of(after) and not has_output(part):
+            after[0].children = part[0].children + after[0].children
+            part["classes"].append("joined")
+    return [part for part in parts if "joined" not in part.get("classes", [])]
+
+
+def kind_of(part):
+    """Return the first word of the title of a folded cell, or None."""
+    name = getattr(part, "attributes", {}).get("prompt_show", "")
+    return name.partition(":")[0] if ":" in name else None
 
 
 def runs_folded(parts):
@@ -71,7 +85,8 @@ def runs_folded(parts):
     for folded, run in groupby(parts, is_folded):
         run = [*run]
         if folded and len(run) >= MANY:
-            run = details("run", f"Code in {len(run)} folded cells", run)
+            said = nodes.Text(f"Code in {len(run)} folded cells")
+            run = details("run", [said], run)
         yield from run
 
 
@@ -83,9 +98,13 @@ def is_folded(part):
         if "cell" in cell["classes"]
     ]
     return bool(cells) and all(
-        "tag_hide-input" in cell["classes"] and len(cell.children) == 1
+        "tag_hide-input" in cell["classes"] and not has_output(cell)
         for cell in cells
     )
+
+
+def has_output(cell):
+    return len(cell.children) > 1
 
 
 def setup(app):

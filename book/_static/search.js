@@ -11,19 +11,54 @@ Scorer.score = ([name, title, anchor, , score]) => {
   return isSymptom ? score + 50 : score;
 };
 
+// Then headings and terms that hold the words: "position" finds "Sines and
+// positions", "overfit" finds "overfit one batch".
+const perform = Search._performSearch;
+Search._performSearch = (...asked) => {
+  const found = perform(...asked);
+  const { alltitles, indexentries, docnames, filenames, titles } = Search._index;
+  const split = (text) => text.toLowerCase().match(/[\p{L}\d]+/gu) ?? [];
+  const wanted = split(asked[0]);
+  const add = (name, places, least) => {
+    const held = split(name);
+    if (!wanted.length || !wanted.every(
+      (word) => held.some((other) => other.startsWith(word)))) return;
+    const close = least + 30 * Math.min(1, asked[0].length / name.length);
+    for (const [file, id] of places) {
+      const anchor = id ? "#" + id : "";
+      // A whole page first, what others have written last.
+      const isSource = docnames[file].endsWith("/bibliography");
+      const score = close + (id ? 0 : 15) - (isSource ? 30 : 0);
+      const known = found.find(
+        (result) => result[0] === docnames[file] && result[2] === anchor);
+      if (known) known[4] = Math.max(known[4], score);
+      else found.push([docnames[file], `${titles[file]} > ${name}`, anchor,
+        null, score, filenames[file]]);
+    }
+  };
+  for (const [name, places] of Object.entries(alltitles)) add(name, places, 60);
+  for (const [name, places] of Object.entries(indexentries))
+    add(name, places, 50);
+  return found.sort((one, other) => one[4] - other[4]); // the best is the last
+};
+
 // A page that was found by its words leads to a section, and the extract is
-// taken from there: most of the words, most in the heading, then the shortest.
+// taken from there: most of the words, most in the heading, then in
+// bold, then the shortest.
 const bestSection = (page, words) => {
   const found = (text) => [...words].filter(
     (word) => text.toLowerCase().includes(word)).length;
+  const text = (parts) => [...parts].map((part) => part.textContent).join(" ");
   const places = [...page.querySelectorAll("article section[id]")].map((place) => [
     -found(place.textContent),
     -found(place.querySelector("h1, h2, h3").textContent),
+    -found(text(place.querySelectorAll("strong"))),
     place.textContent.length,
     place,
   ]);
-  places.sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2]);
-  return places[0]?.[3];
+  const order = (a, b, at = 0) => a[at] - b[at] || (at < 3 && order(a, b, at + 1));
+  places.sort((a, b) => order(a, b));
+  return places[0]?.[4];
 };
 const summarize = Search.makeSearchSummary;
 Search.makeSearchSummary = (text, words, anchor) => {
@@ -31,7 +66,7 @@ Search.makeSearchSummary = (text, words, anchor) => {
   const page = new DOMParser().parseFromString(text, "text/html");
   const heading = bestSection(page, words)?.querySelector("h1, h2, h3");
   if (!heading || heading.localName === "h1") return summarize(text, words, "");
-  const id = `#${heading.parentElement.id}`;
+  const id = `#${heading.closest("section").id}`;
   const summary = summarize(text, words, id) ?? document.createElement("p");
   queueMicrotask(() => {  // when it is in its place
     const link = summary.parentElement.querySelector("a");

@@ -13,8 +13,9 @@ const follow = () => {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (!target) return;
   openAround(target);
-  // A link to a side road wants to read it.
-  const own = target.querySelector(":scope > details.side-road");
+  // A link to a side road wants to read it, also one to its former anchor.
+  const own = target.closest("section")
+    ?.querySelector(":scope > details.side-road");
   if (own) own.open = true;
   target.scrollIntoView();
 };

@@ -25,8 +25,8 @@ SENTENCE = "Life is short, eat dessert first"
 # What a state shows: its sentence, and the text or the path of each part.
 
 
-def lookup(book, word):
-    entries, ids = list(book["vocabulary"]), book["torch"].tensor([word])
+def lookup(book, token):
+    entries, ids = list(book["vocabulary"]), book["torch"].tensor([token])
     table = book["torch"].tensor(book["counted"])  # (N, D)
     assert np.array_equal(table[:, 0], 10 * np.arange(len(entries)))
     vector = book["embed"](ids, table)[0].tolist()
@@ -37,9 +37,9 @@ def lookup(book, word):
             parts[f"number-{n}-{c}"] = str(table[n, c].item())
     product = book["embed_one_hot"](ids, table.float())[0]  # (D,)
     parts |= {f"product-{c}": f"{x:.0f}" for c, x in enumerate(product)}
-    said = f"“{entries[word]}” has id {word}: a 1 at index {word} of its "
+    said = f"“{entries[token]}” has id {token}: a 1 at index {token} of its "
     said += f"one-hot vector. Times the table: {', '.join(map(str, vector))}, "
-    return f"{said}row {word}.", parts
+    return f"{said}row {token}.", parts
 
 
 def waves(book, width, base, position):
@@ -60,22 +60,25 @@ def clocks(book, offset, width):
 
 
 def attention(book, sentence, query):
-    words = sentence.replace(",", "").split()
+    tokens = sentence.replace(",", "").split()
     kinds = [
-        [word.lower() in known for known in book["lexicon"].values()]
-        for word in words
+        [token.lower() in known for known in book["lexicon"].values()]
+        for token in tokens
     ]
     x = book["torch"].tensor(kinds).double()  # (T, D)
     unit = book["torch"].eye(4).double()
     wanted = book["torch"].tensor(book["wanted"])  # (D, K)
     weights = book["self_attend"](x, wanted, unit, unit)[1]  # (T, T)
     parts = {}
-    for i, word in enumerate(words):
-        parts |= {f"key-{i}": word, f"query-{i}": word}
-        for j in range(len(words)):
+    for i, token in enumerate(tokens):
+        parts |= {f"key-{i}": token, f"query-{i}": token}
+        for j in range(len(tokens)):
             parts[f"weight-{i}-{j}"] = f"{weights[i, j]:.2f}"
-    said = [f"{w} {parts[f'weight-{query}-{j}']}" for j, w in enumerate(words)]
-    return f"“{words[query]}” looks at: {', '.join(said)}.", parts
+    said = [
+        f"{token} {parts[f'weight-{query}-{j}']}"
+        for j, token in enumerate(tokens)
+    ]
+    return f"“{tokens[query]}” looks at: {', '.join(said)}.", parts
 
 
 def heads(book, step, moves):
@@ -100,17 +103,17 @@ def heads(book, step, moves):
     for i, columns in enumerate(["columns 0–3", "columns 4–7"]):
         parts[f"side-{i}"] = columns if step in (0, 4) else f"head {i}"
     frames = book["step_frames"](x[0].numpy(), 0 in moves, 1 in moves)
-    return frames[step]["words"], parts
+    return frames[step]["said"], parts
 
 
-def masks(book, words, more, fill):
-    torch, places = book["torch"], range(7)
+def masks(book, keys, more, fill):
+    torch, positions = book["torch"], range(7)
     x = torch.from_numpy(book["sines"])[book["ids"][0]][None]  # (B, T, D)
-    mask = torch.tensor([[s in words for s in places]] * 7)  # (T, S)
+    mask = torch.tensor([[s in keys for s in positions]] * 7)  # (T, S)
     if 0 in more:
         mask &= book["make_causal_mask"](7)
     if 1 in more:
-        mask &= torch.tensor([[t in words] for t in places])
+        mask &= torch.tensor([[t in keys] for t in positions])
     weights = [
         book["attend"](x, x, x, mask)[1],
         book["attend_filled"](x, x, torch.eye(7), mask, -1e9),
@@ -118,11 +121,11 @@ def masks(book, words, more, fill):
     ][fill][0]  # (T, S)
     tokens = ["say", "hello", "to", "world", "pad", "pad", "pad"]
     parts = {}
-    for t, word in enumerate(tokens):
-        parts |= {f"key-{t}": word, f"query-{t}": word}
-        for s in places:
+    for t, token in enumerate(tokens):
+        parts |= {f"key-{t}": token, f"query-{t}": token}
+        for s in positions:
             parts[f"weight-{t}-{s}"] = f"{weights[t, s]:.2f}"
-    blind = [tokens[t] for t in places if not mask[t].any()]
+    blind = [tokens[t] for t in positions if not mask[t].any()]
     said = "Each query sees a key, and each row sums to 1."
     if blind:
         said = f"Blind: {', '.join(blind)}. {book['fates'][fill]}"
@@ -132,7 +135,7 @@ def masks(book, words, more, fill):
 def way(book, parts, order, layer):
     x, mask = book["x"], book["attention_mask"]
     for encoder_layer in book["way_layers"][:layer]:
-        rows, start = [["the word", x]], x
+        rows, start = [["the token", x]], x
         for name, around, sublayer in [
             (
                 "attention",
@@ -165,11 +168,12 @@ def way(book, parts, order, layer):
             text = f"{number:.1f}".replace("-0.0", "0.0").replace("-", "−")
             shown[f"way-{r}-{c}"] = text
     alike = book["likeness"](x[0, :4].detach().numpy())
-    said = f"Layer {layer}: size {sizes[0]} goes in and {sizes[-1]} comes out."
-    return f"{said} Likeness of the words then: {alike:.2f}.", shown
+    said = f"Layer {layer}: the root mean square is {sizes[0]} before it and "
+    said += f"{sizes[-1]} after it. Cosine similarity of the tokens then: "
+    return f"{said}{alike:.2f}.", shown
 
 
-def write(book, step, place):
+def write(book, step, position):
     model, source = book["model"], book["source_ids"][:1]
     ids = book["written_ids"][:1, :step]
     past, memory = book["looks"](model, source, ids)
@@ -177,16 +181,18 @@ def write(book, step, place):
     words = [book["vocabulary"][i].strip("<>") for i in ids[0]]
     parts = {}
     tokens = ["say", "hello", "to", "world", "pad", "pad"]
-    for s, word in enumerate(tokens):
+    for s, token in enumerate(tokens):
         parts |= {
-            f"source-{s}": word,
-            f"memory-{s}": f"{memory[place, s]:.2f}",
+            f"source-{s}": token,
+            f"memory-{s}": f"{memory[position, s]:.2f}",
         }
     for s in range(8):
         parts[f"written-{s}"] = words[s] if s < step else ""
-        parts[f"past-{s}"] = f"{past[place, s]:.2f}" if s <= place else ""
-    says = book["vocabulary"][logits[place].argmax()].strip("<>")
-    return book["step_words"](step, place, words, says), parts
+        parts[f"past-{s}"] = (
+            f"{past[position, s]:.2f}" if s <= position else ""
+        )
+    says = book["vocabulary"][logits[position].argmax()].strip("<>")
+    return book["step_words"](step, position, words, says), parts
 
 
 def learn(book, step):
@@ -276,7 +282,7 @@ class Figure:
     def __init__(self, page, name):
         self.name, self.page = name, page
         self.root = page.locator(f"#{name}-figure")
-        self.said = self.root.locator("[data-part=words]")
+        self.said = self.root.locator("[data-part=said]")
 
     def put(self, name, value):
         """Set a control: to a text, a number, or the places of its boxes."""
@@ -304,7 +310,7 @@ class Figure:
                                 ...drawn])
               if (!part.hidden) parts[part.dataset.part] =
                 part.getAttribute("d") ?? part.textContent;
-            for (const other of ["words", "table", "axes"])
+            for (const other of ["said", "table", "axes"])
               delete parts[other];
             return parts; }"""
         )
@@ -347,6 +353,15 @@ def test_shows_the_numbers_of_the_chapter(outside, chapter, name, stem):
     drive(outside(name), chapter(stem), states(name))
 
 
+# The size of the smallest letters, in pixels; those of a drawing are scaled.
+SMALLEST = """root => Math.min(...[...root.querySelectorAll("*")]
+    .filter(part => part.checkVisibility() && [...part.childNodes].some(
+        node => node.nodeType === Node.TEXT_NODE && node.data.trim()))
+    .filter(part => !part.matches("style, script"))
+    .map(part => parseFloat(getComputedStyle(part).fontSize)
+        * (part.closest("svg")?.getScreenCTM().a ?? 1)))"""
+
+
 KEYS = {"text": "x", "range": "ArrowRight", "radio": "ArrowDown"}
 
 
@@ -378,10 +393,16 @@ def test_works_on_the_site(visit, chapter, name, stem):
     expect(figure.said).to_have_attribute("aria-live", "polite")
     figure.assert_shows(*SHOWS[name](book, **start))
     drive(figure, book, [second])
-    page.set_viewport_size({"width": 320, "height": 800})
-    figure.root.scroll_into_view_if_needed()
-    wait_for_layout(page)
-    assert figure.root.evaluate("root => root.scrollWidth <= root.clientWidth")
+    text = page.locator("article > section > p").last
+    size = "e => getComputedStyle(e).fontSize"
+    assert figure.said.evaluate(size) == text.evaluate(size)
+    for width in (320, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        figure.root.scroll_into_view_if_needed()
+        wait_for_layout(page)
+        fits = "root => root.scrollWidth <= root.clientWidth"
+        assert figure.root.evaluate(fits)
+    assert figure.root.evaluate(SMALLEST) >= 11
 
 
 @pytest.mark.parametrize(("name", "stem"), EACH)
@@ -396,9 +417,9 @@ def test_stands_without_scripts(visit_without_scripts, chapter, name, stem):
 
 
 BAD = {
-    " , ": "No words yet: type one to six",
+    " , ": "No tokens yet: type one to six",
     "life is constructor": "“constructor” has no vector here",
-    "life is short is short is short": "7 words: at most six fit",
+    "life is short is short is short": "7 tokens: at most six fit",
 }
 
 
@@ -414,6 +435,17 @@ def test_bad_sentence_is_explained(outside, chapter):
         figure.put("sentence", SENTENCE)
         figure.assert_shows(*shown)
         expect(box).to_have_attribute("aria-invalid", "false")
+
+
+def test_the_chosen_token_stays_chosen(outside, chapter):
+    figure, book = outside("attention"), chapter("attention")
+    for sentence, query in [
+        ("sweet dessert is Short", 3),
+        ("eat sweet dessert", 2),  # where it is gone, the last one
+        ("short is life", 0),
+    ]:
+        figure.put("sentence", sentence)
+        figure.assert_shows(*attention(book, sentence, query))
 
 
 def test_speaks_once_when_the_hand_rests(outside):

@@ -1,5 +1,7 @@
 """The site by keyboard alone: where the focus goes, and that it shows."""
 
+from itertools import pairwise
+
 import pytest
 
 from tools.notebooks import tags
@@ -47,10 +49,24 @@ def test_focus_is_always_seen(visit, name):
 
 @pytest.mark.parametrize("chapter", chapters())
 def test_folded_cells_are_named_by_their_titles(look, notebook, chapter):
+    def title(cell):
+        is_folded = "hide-input" in tags(cell)
+        first = cell.source.partition("\n")[0]
+        return first.removeprefix("# @title ") if is_folded else ""
+
+    def kind(cell):
+        """Return what a title begins with, of a cell that is no twin."""
+        is_twin = {"pytorch", "tensorflow"} & {*tags(cell)}
+        name, colon, _ = title(cell).partition(":")
+        return name if colon and not is_twin else None
+
+    cells = notebook(chapter).cells
     titles = [
-        cell.source.partition("\n")[0].removeprefix("# @title ")
-        for cell in notebook(chapter).code
-        if "hide-input" in tags(cell)
+        title(cell)
+        for cell, after in pairwise([*cells, cells[0]])
+        # Without an output, it is in the fold of the next of its kind.
+        if title(cell)
+        and (cell.outputs or not kind(cell) or kind(cell) != kind(after))
     ]
     shown = look(chapter).locator("details.hide summary .collapsed")
     assert [text.strip() for text in shown.all_text_contents()] == titles

@@ -72,6 +72,20 @@ def test_search_puts_the_best_first(search):
 
 
 @pytest.mark.parametrize(
+    "word",
+    ["overfit", "position", "autoregressive", "initialisation"],
+)
+def test_a_word_of_the_field_leads_to_what_treats_it(search, word):
+    href = search(word)[0][0]
+    page, _, anchor = href.partition("#")
+    text = (HTML / page).read_text("utf-8")
+    place = text.partition(f'id="{anchor}"')[2] if anchor else text
+    # The heading that comes next, or the paragraph of a definition.
+    said = re.search(r"<h[1-3]>.*?</h|<strong>.*?</strong>", place, re.S)[0]
+    assert word in said.lower(), f"{word}: {href}, {said}"
+
+
+@pytest.mark.parametrize(
     ("words", "page_name", "extract_has", "place"),
     [
         ("padding changes output", "book/symptoms", "padding", "> :is(h2,h3)"),

@@ -1,11 +1,12 @@
 """What readers ask of their system: dark, calm, or its own colours."""
 
 import io
+import re
 
 import numpy as np
 from matplotlib.pyplot import imread
 
-from tools.chromium import load, load_pictures
+from tools.chromium import load, load_pictures, unfold
 from tools.settings import chapters, contents
 
 HOME, CHAPTER = contents()[0], chapters()[0]
@@ -30,6 +31,12 @@ def test_dark_mode_is_kept(visit):
     assert background() == dark
 
 
+def ground_of(page):
+    """Return the colour of the page in [0, 1]."""
+    said = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    return np.array(re.findall(r"\d+", said)[:3], int) / 255
+
+
 def test_a_figure_is_dark_in_the_dark_and_keeps_its_hues(visit):
     page = visit(CHAPTER, color_scheme="dark")
     load_pictures(page)
@@ -45,10 +52,27 @@ def test_a_figure_is_dark_in_the_dark_and_keeps_its_hues(visit):
     picture = page.locator(".cell_output img").first
     pixels = imread(io.BytesIO(picture.screenshot()), "png")  # in [0, 1]
     ground, blue, orange = (pixels[50, x, :3] for x in (50, 150, 250))
-    assert ground.max() < 0.1
+    assert np.allclose(ground, ground_of(page), atol=0.01)
     assert blue.argmax() == 2 and blue.max() > 0.3
     assert orange.argmax() == 0 and orange.argmin() == 2
     assert np.ptp(orange) > 0.3
+
+
+def test_in_the_dark_zero_is_the_page_and_one_is_bright(visit):
+    page = visit("book/attention", color_scheme="dark")
+    unfold(page)
+    figure = page.locator("#attention-figure")
+    cells = {
+        cell.text_content(): cell
+        for cell in figure.locator("td[data-part^=weight]").all()
+    }
+    pixels = {
+        share: imread(io.BytesIO(cells[share].screenshot()), "png")[4, 4, :3]
+        for share in ("0.02", "0.45", "0.80")
+    }
+    assert np.allclose(pixels["0.02"], ground_of(page), atol=0.06)
+    assert pixels["0.02"].mean() + 0.1 < pixels["0.45"].mean()
+    assert pixels["0.45"].mean() + 0.1 < pixels["0.80"].mean()
 
 
 def test_nothing_moves_for_those_who_ask_for_calm(look):
