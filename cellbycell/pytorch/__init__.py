@@ -27,6 +27,15 @@ from cellbycell.pytorch.multi_head_attention import (
 )
 from cellbycell.pytorch.position_similarity import rotation, squares_gradient
 from cellbycell.pytorch.positional_encoding import position_table
+from cellbycell.pytorch.tiles import (
+    attend_in_tiles,
+    attend_with_sum,
+    gradients_in_tiles,
+    join,
+    tile_gradients,
+    with_sink,
+    zero_if_empty,
+)
 from cellbycell.pytorch.training import smooth_targets, smoothed_loss
 
 __all__ = [
@@ -41,9 +50,13 @@ __all__ = [
     "Transformer",
     "append_ids",
     "attend",
+    "attend_in_tiles",
+    "attend_with_sum",
     "draw_model",
     "draw_weights",
+    "gradients_in_tiles",
     "greedy_decode",
+    "join",
     "make_causal_mask",
     "merge_heads",
     "normalise",
@@ -54,5 +67,8 @@ __all__ = [
     "smoothed_loss",
     "split_heads",
     "squares_gradient",
+    "tile_gradients",
     "to_torch_transformer",
+    "with_sink",
+    "zero_if_empty",
 ]

@@ -30,6 +30,15 @@ from cellbycell.tensorflow.position_similarity import (
     squares_gradient_tf,
 )
 from cellbycell.tensorflow.positional_encoding import position_table_tf
+from cellbycell.tensorflow.tiles import (
+    attend_in_tiles_tf,
+    attend_with_sum_tf,
+    gradients_in_tiles_tf,
+    join_tf,
+    tile_gradients_tf,
+    with_sink_tf,
+    zero_if_empty_tf,
+)
 from cellbycell.tensorflow.training import smooth_targets_tf, smoothed_loss_tf
 
 __all__ = [
@@ -43,10 +52,14 @@ __all__ = [
     "MultiHeadAttentionTF",
     "TransformerTF",
     "append_ids_tf",
+    "attend_in_tiles_tf",
     "attend_tf",
+    "attend_with_sum_tf",
     "draw_model_tf",
     "draw_weights_tf",
+    "gradients_in_tiles_tf",
     "greedy_decode_tf",
+    "join_tf",
     "make_causal_mask_tf",
     "merge_heads_tf",
     "normalise_tf",
@@ -57,5 +70,8 @@ __all__ = [
     "smoothed_loss_tf",
     "split_heads_tf",
     "squares_gradient_tf",
+    "tile_gradients_tf",
     "to_keras_layer",
+    "with_sink_tf",
+    "zero_if_empty_tf",
 ]
