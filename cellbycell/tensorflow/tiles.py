@@ -94,21 +94,20 @@ def gradients_in_tiles_tf(query, key, value, attention_mask, kept, pull, size):
 
     Arguments as in tile_gradients, with all keys; attention_mask (..., T, S).
     """
-    tiles = [
-        tile_gradients_tf(
-            query,
+    query_grad, key_grads, value_grads = 0.0, [], []
+    for s in range(0, key.shape[-2], size):
+        tile = (
             key[..., s : s + size, :],
             value[..., s : s + size, :],
             attention_mask[..., s : s + size],
-            kept,
-            pull,
         )
-        for s in range(0, key.shape[-2], size)
-    ]
-    query_grads, key_grads, value_grads = zip(*tiles, strict=True)
+        parts = tile_gradients_tf(query, *tile, kept, pull)
+        query_grad = query_grad + parts[0]
+        key_grads.append(parts[1])
+        value_grads.append(parts[2])
     key_grad = tf.concat(key_grads, -2)  # (..., S, K)
     value_grad = tf.concat(value_grads, -2)  # (..., S, V)
-    return sum(query_grads), key_grad, value_grad
+    return query_grad, key_grad, value_grad
 
 
 def with_sink_tf(output, total, sink):
