@@ -34,6 +34,15 @@ from cellbycell.pytorch.rotary import (
     rotary,
     rotary_halves,
 )
+from cellbycell.pytorch.tiles import (
+    attend_in_tiles,
+    attend_with_sum,
+    gradients_in_tiles,
+    join,
+    tile_gradients,
+    with_sink,
+    zero_if_empty,
+)
 from cellbycell.pytorch.training import smooth_targets, smoothed_loss
 
 __all__ = [
@@ -50,10 +59,14 @@ __all__ = [
     "attend",
     "attend_cached",
     "attend_grouped",
+    "attend_in_tiles",
+    "attend_with_sum",
     "cosines_and_sines",
     "draw_model",
     "draw_weights",
+    "gradients_in_tiles",
     "greedy_decode",
+    "join",
     "make_causal_mask",
     "merge_heads",
     "normalise",
@@ -67,5 +80,8 @@ __all__ = [
     "smoothed_loss",
     "split_heads",
     "squares_gradient",
+    "tile_gradients",
     "to_torch_transformer",
+    "with_sink",
+    "zero_if_empty",
 ]

@@ -37,6 +37,15 @@ from cellbycell.tensorflow.rotary import (
     rotary_halves_tf,
     rotary_tf,
 )
+from cellbycell.tensorflow.tiles import (
+    attend_in_tiles_tf,
+    attend_with_sum_tf,
+    gradients_in_tiles_tf,
+    join_tf,
+    tile_gradients_tf,
+    with_sink_tf,
+    zero_if_empty_tf,
+)
 from cellbycell.tensorflow.training import smooth_targets_tf, smoothed_loss_tf
 
 __all__ = [
@@ -52,11 +61,15 @@ __all__ = [
     "append_ids_tf",
     "attend_cached_tf",
     "attend_grouped_tf",
+    "attend_in_tiles_tf",
     "attend_tf",
+    "attend_with_sum_tf",
     "cosines_and_sines_tf",
     "draw_model_tf",
     "draw_weights_tf",
+    "gradients_in_tiles_tf",
     "greedy_decode_tf",
+    "join_tf",
     "make_causal_mask_tf",
     "merge_heads_tf",
     "normalise_tf",
@@ -70,5 +83,8 @@ __all__ = [
     "smoothed_loss_tf",
     "split_heads_tf",
     "squares_gradient_tf",
+    "tile_gradients_tf",
     "to_keras_layer",
+    "with_sink_tf",
+    "zero_if_empty_tf",
 ]

@@ -210,3 +210,16 @@ def test_the_corner_of_a_causal_mask(check_numbers):
         keys_read_lower_right=read[1],
         keys_read_keras=read[2],
     )
+
+
+def test_the_log_sum_of_a_query_that_sees_no_key(check_numbers):
+    import tensorflow as tf
+    import torch
+
+    row = np.full((1, 2), -np.inf)
+    assert torch.logsumexp(torch.tensor(row), -1) == -torch.inf
+    assert tf.reduce_logsumexp(tf.constant(row), -1) == -np.inf
+    x, mask = torch.ones(1, 1, 2, 4), torch.full((1, 1, 2, 2), -torch.inf)
+    kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+    _, sums = kernel(x, x, x, attn_mask=mask)
+    check_numbers(log_sum_of_the_kernel=sums[0, 0, 0])

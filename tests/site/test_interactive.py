@@ -264,8 +264,34 @@ def cache(book, step, cache):
     return said, parts
 
 
+def tiles(book, read, size, right, averaged):
+    z, v = np.array(book["moving_scores"]), np.array(book["moving_values"])
+    every = np.split(np.arange(6), range(size + 1, 6, size + 1))
+    read = min(read, len(every))
+    seen = every[::-1][:read] if right else every[:read]
+    weights = np.zeros(6)
+    for keys in (
+        seen if averaged else [np.concatenate([[], *seen]).astype(int)]
+    ):
+        parts = np.exp(z[keys])
+        weights[keys] = parts / max(parts.sum(), 1e-9)
+    weights /= max(len(seen), 1) if averaged else 1
+    keys = np.concatenate([[], *seen]).astype(int)
+    parts = np.exp(z[keys])
+    true = parts @ v[keys] / parts.sum() if read else 0
+    total = f"{np.log(parts.sum()):.2f}" if read else "−∞"
+    texts = [total, f"{weights @ v:.2f}", total, f"{true:.2f}"]
+    texts = [x.replace("-", "−").replace("−0.00", "0.00") for x in texts]
+    parts = {f"number-{i}": text for i, text in enumerate(texts)}
+    for s, weight in enumerate(weights):
+        parts[f"weight-{s}"] = f"{weight:.2f}" if s in keys else ""
+    said = f"Tiles read: {read} of {len(every)}. What is carried is "
+    said += "" if texts[1] == texts[3] else "not "
+    return f"{said}the output of the keys read.", parts
+
+
 SHOWN = [lookup, waves, clocks, attention, heads]
-SHOWN += [masks, way, write, learn, matrix, work, cache]
+SHOWN += [masks, way, write, learn, matrix, work, cache, tiles]
 SHOWS = {function.__name__: function for function in SHOWN}
 ALL = [0, 1, 2, 3, 4, 5]
 # A picture -> its chapter, and its states: what the controls say, in the order
@@ -299,6 +325,10 @@ PICTURES = {
         [(ALL, 0, []), ([0, 2], 1, [0]), ([], 0, [0]), ([1, 3, 5], 0, [0])],
     ),
     "work": ("practice", [(0, 8, 0), (1, 7, 2), (2, 0, 5), (0, 11, 3)]),
+    "tiles": (
+        "tiles",
+        [(2, 1, 0, 0), (0, 0, 1, 0), (6, 2, 1, 0), (3, 1, 0, 1), (1, 0, 1, 1)],
+    ),
 }
 EACH = [(name, chapter) for name, (chapter, _) in PICTURES.items()]
 
