@@ -8,6 +8,7 @@ from cellbycell.common.decoder import (
     norm_pairs,
 )
 from cellbycell.common.encoder import layer_parameters
+from cellbycell.common.masks import largest_change
 from cellbycell.common.multi_head_attention import (
     head_width,
     mask_per_head,
@@ -26,6 +27,7 @@ __all__ = [
     "decoder_layer_parameters",
     "frequencies",
     "head_width",
+    "largest_change",
     "layer_pairs",
     "layer_parameters",
     "learning_rate",

@@ -1,6 +1,7 @@
 """What the chapters build, in PyTorch."""
 
 from cellbycell.pytorch.attention import attend, output_and_gradients
+from cellbycell.pytorch.cache import attend_cached, attend_grouped
 from cellbycell.pytorch.decoder import (
     Decoder,
     DecoderLayer,
@@ -27,6 +28,21 @@ from cellbycell.pytorch.multi_head_attention import (
 )
 from cellbycell.pytorch.position_similarity import rotation, squares_gradient
 from cellbycell.pytorch.positional_encoding import position_table
+from cellbycell.pytorch.rotary import (
+    cosines_and_sines,
+    pairs_to_halves,
+    rotary,
+    rotary_halves,
+)
+from cellbycell.pytorch.tiles import (
+    attend_in_tiles,
+    attend_with_sum,
+    gradients_in_tiles,
+    join,
+    tile_gradients,
+    with_sink,
+    zero_if_empty,
+)
 from cellbycell.pytorch.training import smooth_targets, smoothed_loss
 
 __all__ = [
@@ -41,18 +57,31 @@ __all__ = [
     "Transformer",
     "append_ids",
     "attend",
+    "attend_cached",
+    "attend_grouped",
+    "attend_in_tiles",
+    "attend_with_sum",
+    "cosines_and_sines",
     "draw_model",
     "draw_weights",
+    "gradients_in_tiles",
     "greedy_decode",
+    "join",
     "make_causal_mask",
     "merge_heads",
     "normalise",
     "output_and_gradients",
+    "pairs_to_halves",
     "position_table",
+    "rotary",
+    "rotary_halves",
     "rotation",
     "smooth_targets",
     "smoothed_loss",
     "split_heads",
     "squares_gradient",
+    "tile_gradients",
     "to_torch_transformer",
+    "with_sink",
+    "zero_if_empty",
 ]

@@ -1,6 +1,7 @@
 """What the chapters build, in TensorFlow."""
 
 from cellbycell.tensorflow.attention import attend_tf, output_and_gradients_tf
+from cellbycell.tensorflow.cache import attend_cached_tf, attend_grouped_tf
 from cellbycell.tensorflow.decoder import (
     DecoderLayerTF,
     DecoderTF,
@@ -30,6 +31,21 @@ from cellbycell.tensorflow.position_similarity import (
     squares_gradient_tf,
 )
 from cellbycell.tensorflow.positional_encoding import position_table_tf
+from cellbycell.tensorflow.rotary import (
+    cosines_and_sines_tf,
+    pairs_to_halves_tf,
+    rotary_halves_tf,
+    rotary_tf,
+)
+from cellbycell.tensorflow.tiles import (
+    attend_in_tiles_tf,
+    attend_with_sum_tf,
+    gradients_in_tiles_tf,
+    join_tf,
+    tile_gradients_tf,
+    with_sink_tf,
+    zero_if_empty_tf,
+)
 from cellbycell.tensorflow.training import smooth_targets_tf, smoothed_loss_tf
 
 __all__ = [
@@ -43,19 +59,32 @@ __all__ = [
     "MultiHeadAttentionTF",
     "TransformerTF",
     "append_ids_tf",
+    "attend_cached_tf",
+    "attend_grouped_tf",
+    "attend_in_tiles_tf",
     "attend_tf",
+    "attend_with_sum_tf",
+    "cosines_and_sines_tf",
     "draw_model_tf",
     "draw_weights_tf",
+    "gradients_in_tiles_tf",
     "greedy_decode_tf",
+    "join_tf",
     "make_causal_mask_tf",
     "merge_heads_tf",
     "normalise_tf",
     "output_and_gradients_tf",
+    "pairs_to_halves_tf",
     "position_table_tf",
+    "rotary_halves_tf",
+    "rotary_tf",
     "rotation_tf",
     "smooth_targets_tf",
     "smoothed_loss_tf",
     "split_heads_tf",
     "squares_gradient_tf",
+    "tile_gradients_tf",
     "to_keras_layer",
+    "with_sink_tf",
+    "zero_if_empty_tf",
 ]

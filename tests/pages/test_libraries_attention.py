@@ -187,3 +187,39 @@ def test_a_row_with_nothing_to_attend_to(check_says):
     }.items():
         (fate,) = {str(float(weight)) for weight in np.ravel(weights)}
         check_says(f"| {call} | {'zeros' if fate == '0.0' else f'`{fate}`'} |")
+
+
+def test_the_corner_of_a_causal_mask(check_numbers):
+    import keras
+    import torch
+    from torch.nn import functional as F
+    from torch.nn.attention.bias import causal_lower_right
+
+    query, key, value = torch.zeros(2, 5), torch.zeros(5, 5), torch.eye(5)
+    given = [x[None, None] for x in (query, key, value)]
+    by_token = [x[None, :, None].numpy() for x in (query, key, value)]
+    lower = causal_lower_right(2, 5)
+    outputs = [
+        F.scaled_dot_product_attention(*given, is_causal=True),
+        F.scaled_dot_product_attention(*given, lower),
+        keras.ops.dot_product_attention(*by_token, is_causal=True),
+    ]
+    read = [(np.asarray(x).reshape(2, 5)[0] > 0).sum() for x in outputs]
+    check_numbers(
+        keys_read_torch=read[0],
+        keys_read_lower_right=read[1],
+        keys_read_keras=read[2],
+    )
+
+
+def test_the_log_sum_of_a_query_that_sees_no_key(check_numbers):
+    import tensorflow as tf
+    import torch
+
+    row = np.full((1, 2), -np.inf)
+    assert torch.logsumexp(torch.tensor(row), -1) == -torch.inf
+    assert tf.reduce_logsumexp(tf.constant(row), -1) == -np.inf
+    x, mask = torch.ones(1, 1, 2, 4), torch.full((1, 1, 2, 2), -torch.inf)
+    kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+    _, sums = kernel(x, x, x, attn_mask=mask)
+    check_numbers(log_sum_of_the_kernel=sums[0, 0, 0])

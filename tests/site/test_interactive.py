@@ -241,8 +241,57 @@ def work(book, date, language, step):
     return row["said"][step], parts
 
 
+def cache(book, step, cache):
+    x, layer = book["x"][0][:1, :step], book["layers"][0]
+    sizes = [1] * step if cache == 0 else [step]
+    kept = None
+    for new in x.split(sizes, dim=1):
+        first = kept[0].shape[2] if kept else 0
+        output, kept = book["attend_cached"](new, layer, 6, kept)
+    rows, columns = output.shape[1], kept[0].shape[2]
+    said = f"Step {step}: keys and values computed: {rows}, "
+    said += f"read from a cache: {first}; weights computed: {rows * columns}."
+    parts = {"kept": "keys, values"}
+    for t, token in enumerate("Life is short eat dessert first".split()):
+        parts |= {f"key-{t}": token, f"weight-{t}": f"query {token}"}
+        computed = "new" if t == step - 1 else "again"
+        known = "kept" if t < first else computed
+        parts[f"kept-{t}"] = known if t < columns else ""
+        for s in range(6):
+            shown = first <= t < first + rows and s < columns
+            known = "new" if step - 1 in (s, t) else "again"
+            parts[f"weight-{t}-{s}"] = known if shown else ""
+    return said, parts
+
+
+def tiles(book, read, size, right, averaged):
+    z, v = np.array(book["moving_scores"]), np.array(book["moving_values"])
+    every = np.split(np.arange(6), range(size + 1, 6, size + 1))
+    read = min(read, len(every))
+    seen = every[::-1][:read] if right else every[:read]
+    weights = np.zeros(6)
+    for keys in (
+        seen if averaged else [np.concatenate([[], *seen]).astype(int)]
+    ):
+        parts = np.exp(z[keys])
+        weights[keys] = parts / max(parts.sum(), 1e-9)
+    weights /= max(len(seen), 1) if averaged else 1
+    keys = np.concatenate([[], *seen]).astype(int)
+    parts = np.exp(z[keys])
+    true = parts @ v[keys] / parts.sum() if read else 0
+    total = f"{np.log(parts.sum()):.2f}" if read else "−∞"
+    texts = [total, f"{weights @ v:.2f}", total, f"{true:.2f}"]
+    texts = [x.replace("-", "−").replace("−0.00", "0.00") for x in texts]
+    parts = {f"number-{i}": text for i, text in enumerate(texts)}
+    for s, weight in enumerate(weights):
+        parts[f"weight-{s}"] = f"{weight:.2f}" if s in keys else ""
+    said = f"Tiles read: {read} of {len(every)}. What is carried is "
+    said += "" if texts[1] == texts[3] else "not "
+    return f"{said}the output of the keys read.", parts
+
+
 SHOWN = [lookup, waves, clocks, attention, heads]
-SHOWN += [masks, way, write, learn, matrix, work]
+SHOWN += [masks, way, write, learn, matrix, work, cache, tiles]
 SHOWS = {function.__name__: function for function in SHOWN}
 ALL = [0, 1, 2, 3, 4, 5]
 # A picture -> its chapter, and its states: what the controls say, in the order
@@ -270,11 +319,16 @@ PICTURES = {
     ),
     "write": ("decoder", [(1, 0), (4, 3), (4, 1), (7, 1), (7, 6)]),
     "learn": ("training", [(0,), (90,), (200,), (10,)]),
+    "cache": ("cache", [(1, 0), (4, 0), (4, 1), (6, 1), (6, 0)]),
     "matrix": (
         "testing",
         [(ALL, 0, []), ([0, 2], 1, [0]), ([], 0, [0]), ([1, 3, 5], 0, [0])],
     ),
     "work": ("practice", [(0, 8, 0), (1, 7, 2), (2, 0, 5), (0, 11, 3)]),
+    "tiles": (
+        "tiles",
+        [(2, 1, 0, 0), (0, 0, 1, 0), (6, 2, 1, 0), (3, 1, 0, 1), (1, 0, 1, 1)],
+    ),
 }
 EACH = [(name, chapter) for name, (chapter, _) in PICTURES.items()]
 

@@ -1,0 +1,141 @@
+"""Attention in tiles: its pytorch part, for what comes after it.
+
+Built and explained in book/tiles.ipynb.
+Written by `make package`: change it in the chapter.
+"""
+
+import functools
+import math
+
+import torch
+
+
+def zero_if_empty(total):
+    """Return log-sums, with 0 where a query has no key; any shape."""
+    return total.masked_fill(total == -torch.inf, 0.0)
+
+
+def attend_with_sum(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None = None,
+):
+    """Return the output of attention (..., T, V) and its log-sums (..., T).
+
+    query (..., T, K), key (..., S, K), value (..., S, V);
+    attention_mask broadcasts to (..., T, S), True = may attend. A query that
+    may attend to no key gets an output of zeros, and the log-sum -inf.
+    """
+    query = query / math.sqrt(query.shape[-1])
+    scores = query @ key.mT  # (..., T, S)
+    if attention_mask is not None:
+        scores = scores.masked_fill(~attention_mask, -torch.inf)
+    total = scores.logsumexp(dim=-1)  # (..., T)
+    weights = torch.exp(scores - zero_if_empty(total)[..., None])
+    return weights @ value, total
+
+
+def join(one, two):
+    """Return output and log-sum of the keys of two sets that share none.
+
+    one, two: the output (..., T, V) and log-sum (..., T) of a set of keys.
+    """
+    total = torch.logaddexp(one[1], two[1])  # (..., T)
+    share_one, share_two = (
+        torch.exp(part - zero_if_empty(total))[..., None]
+        for part in (one[1], two[1])
+    )
+    return share_one * one[0] + share_two * two[0], total
+
+
+def attend_in_tiles(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor,
+    size,
+):
+    """Return what attend_with_sum does, holding size x size weights.
+
+    Shapes as there; attention_mask (..., T, S). size need not divide T or S.
+    """
+    rows = []
+    for t in range(0, query.shape[-2], size):
+        tiles = (
+            attend_with_sum(
+                query[..., t : t + size, :],
+                key[..., s : s + size, :],
+                value[..., s : s + size, :],
+                attention_mask[..., t : t + size, s : s + size],
+            )
+            for s in range(0, key.shape[-2], size)
+        )
+        rows.append(functools.reduce(join, tiles))
+    outputs, totals = zip(*rows, strict=True)
+    output = torch.cat(outputs, dim=-2)  # (..., T, V)
+    total = torch.cat(totals, dim=-1)  # (..., T)
+    return output, total
+
+
+def tile_gradients(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor,
+    kept,
+    pull,
+):
+    """Return a tile's part in the gradients by query, key and value.
+
+    Shapes as in attend_with_sum, with the keys and values of the tile; kept:
+    the output and the log-sums of all keys; pull (..., T, V): the gradient
+    by the output.
+    """
+    output, total = kept
+    root = math.sqrt(query.shape[-1])
+    scores = query @ key.mT / root  # (..., T, S)
+    weights = torch.exp(scores - zero_if_empty(total)[..., None])
+    weights = weights.masked_fill(~attention_mask, 0.0)  # (..., T, S)
+    drift = (pull * output).sum(dim=-1, keepdim=True)  # (..., T, 1)
+    pulled = weights * (pull @ value.mT - drift) / root  # (..., T, S)
+    key_grad = pulled.mT @ query  # (..., S, K)
+    value_grad = weights.mT @ pull  # (..., S, V)
+    return pulled @ key, key_grad, value_grad
+
+
+def gradients_in_tiles(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor,
+    kept,
+    pull,
+    size,
+):
+    """Return the gradients by query, key and value, size keys at a time.
+
+    Arguments as in tile_gradients, with all keys; attention_mask (..., T, S).
+    """
+    query_grad, key_grads, value_grads = 0.0, [], []
+    for s in range(0, key.shape[-2], size):
+        tile = (
+            key[..., s : s + size, :],
+            value[..., s : s + size, :],
+            attention_mask[..., s : s + size],
+        )
+        parts = tile_gradients(query, *tile, kept, pull)
+        query_grad = query_grad + parts[0]
+        key_grads.append(parts[1])
+        value_grads.append(parts[2])
+    key_grad = torch.cat(key_grads, -2)  # (..., S, K)
+    value_grad = torch.cat(value_grads, -2)  # (..., S, V)
+    return query_grad, key_grad, value_grad
+
+
+def with_sink(output, total, sink):
+    """Return output (..., T, V) after a sink has taken its share.
+
+    total (..., T): the log-sums; sink: a score that broadcasts to them.
+    """
+    return torch.sigmoid(total - sink)[..., None] * output

@@ -1,0 +1,59 @@
+"""Rotary positions: its tensorflow part, for what comes after it.
+
+Built and explained in book/rotary.ipynb.
+Written by `make package`: change it in the chapter.
+"""
+
+import tensorflow as tf
+
+from cellbycell.common.position_similarity import frequencies
+
+
+def cosines_and_sines_tf(x: tf.Tensor, positions, base: float = 10000.0):
+    """Return the cosines and sines of the angles for x, each (..., T, C).
+
+    x (..., T, K) says the width K = 2 C and the dtype, which is float32 at
+    least; positions (..., T). Raises ValueError if K is odd.
+    """
+    dtype = tf.float64 if x.dtype == tf.float64 else tf.float32
+    turns = tf.constant(frequencies(x.shape[-1], base), dtype)  # (C,)
+    angles = tf.cast(positions, dtype)[..., None] * turns  # (..., T, C)
+    return tf.cos(angles), tf.sin(angles)
+
+
+def rotary_tf(x: tf.Tensor, positions, base: float = 10000.0):
+    """Rotate each pair of neighbouring columns by its position.
+
+    x (..., T, K) with an even K; positions (..., T); the result has the
+    shape and the dtype of x. Raises ValueError if K is odd.
+    Source: Su et al. 2021, section 3.4.
+    """
+    cos, sin = cosines_and_sines_tf(x, positions, base)  # (..., T, C)
+    wide = tf.cast(x, cos.dtype)  # (..., T, K)
+    first, second = wide[..., 0::2], wide[..., 1::2]  # (..., T, C)
+    pairs = [first * cos - second * sin, first * sin + second * cos]
+    pairs = tf.reshape(tf.stack(pairs, axis=-1), tf.shape(x))  # (..., T, K)
+    return tf.cast(pairs, x.dtype)  # (..., T, K)
+
+
+def rotary_halves_tf(x: tf.Tensor, positions, base: float = 10000.0):
+    """Rotate the pairs of a column of the first half and one of the second.
+
+    x (..., T, K) with an even K; positions (..., T); the result has the
+    shape and the dtype of x. Raises ValueError if K is odd.
+    """
+    cos, sin = cosines_and_sines_tf(x, positions, base)  # (..., T, C)
+    wide = tf.cast(x, cos.dtype)  # (..., T, K)
+    first, second = tf.split(wide, 2, axis=-1)  # (..., T, C)
+    halves = [first * cos - second * sin, first * sin + second * cos]
+    return tf.cast(tf.concat(halves, axis=-1), x.dtype)  # (..., T, K)
+
+
+def pairs_to_halves_tf(weight, num_heads: int):
+    """Sort the outputs of a projection, per head: even ones, then odd ones.
+
+    weight (D, D) of query_proj or key_proj, laid out as the framework has it.
+    """
+    columns = tf.reshape(weight, (weight.shape[0], num_heads, -1))  # (D, H, K)
+    parts = [columns[..., 0::2], columns[..., 1::2]]
+    return tf.reshape(tf.concat(parts, axis=-1), weight.shape)  # (D, D)

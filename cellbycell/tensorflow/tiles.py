@@ -1,0 +1,144 @@
+"""Attention in tiles: its tensorflow part, for what comes after it.
+
+Built and explained in book/tiles.ipynb.
+Written by `make package`: change it in the chapter.
+"""
+
+import functools
+import math
+
+import keras
+import tensorflow as tf
+
+
+def zero_if_empty_tf(total):
+    """Return log-sums, with 0 where a query has no key; any shape."""
+    return tf.where(total == -math.inf, tf.zeros_like(total), total)
+
+
+def attend_with_sum_tf(
+    query: tf.Tensor,
+    key: tf.Tensor,
+    value: tf.Tensor,
+    attention_mask: tf.Tensor | None = None,
+):
+    """Return the output of attention (..., T, V) and its log-sums (..., T).
+
+    query (..., T, K), key (..., S, K), value (..., S, V);
+    attention_mask broadcasts to (..., T, S), True = may attend. A query that
+    may attend to no key gets an output of zeros, and the log-sum -inf.
+    """
+    query = query / math.sqrt(query.shape[-1])
+    scores = query @ tf.linalg.matrix_transpose(key)  # (..., T, S)
+    if attention_mask is not None:
+        blocked = tf.constant(-math.inf, scores.dtype)
+        scores = tf.where(attention_mask, scores, blocked)
+    total = tf.reduce_logsumexp(scores, axis=-1)  # (..., T)
+    weights = tf.exp(scores - zero_if_empty_tf(total)[..., None])
+    return weights @ value, total
+
+
+def join_tf(one, two):
+    """Return output and log-sum of the keys of two sets that share none.
+
+    one, two: the output (..., T, V) and log-sum (..., T) of a set of keys.
+    """
+    total = keras.ops.logaddexp(one[1], two[1])  # (..., T)
+    share_one, share_two = (
+        tf.exp(part - zero_if_empty_tf(total))[..., None]
+        for part in (one[1], two[1])
+    )
+    return share_one * one[0] + share_two * two[0], total
+
+
+def attend_in_tiles_tf(
+    query: tf.Tensor,
+    key: tf.Tensor,
+    value: tf.Tensor,
+    attention_mask: tf.Tensor,
+    size,
+):
+    """Return what attend_with_sum does, holding size x size weights.
+
+    Shapes as there; attention_mask (..., T, S). size need not divide T or S.
+    """
+    rows = []
+    for t in range(0, query.shape[-2], size):
+        tiles = (
+            attend_with_sum_tf(
+                query[..., t : t + size, :],
+                key[..., s : s + size, :],
+                value[..., s : s + size, :],
+                attention_mask[..., t : t + size, s : s + size],
+            )
+            for s in range(0, key.shape[-2], size)
+        )
+        rows.append(functools.reduce(join_tf, tiles))
+    outputs, totals = zip(*rows, strict=True)
+    output = tf.concat(outputs, axis=-2)  # (..., T, V)
+    total = tf.concat(totals, axis=-1)  # (..., T)
+    return output, total
+
+
+def tile_gradients_tf(
+    query: tf.Tensor,
+    key: tf.Tensor,
+    value: tf.Tensor,
+    attention_mask: tf.Tensor,
+    kept,
+    pull,
+):
+    """Return a tile's part in the gradients by query, key and value.
+
+    Shapes as in attend_with_sum, with the keys and values of the tile; kept:
+    the output and the log-sums of all keys; pull (..., T, V): the gradient
+    by the output.
+    """
+    output, total = kept
+    root = math.sqrt(query.shape[-1])
+    scores = tf.matmul(query, key, transpose_b=True) / root  # (..., T, S)
+    weights = tf.exp(scores - zero_if_empty_tf(total)[..., None])
+    weights = tf.where(attention_mask, weights, tf.zeros_like(weights))
+    drift = tf.reduce_sum(pull * output, axis=-1, keepdims=True)
+    mixed = tf.matmul(pull, value, transpose_b=True)  # (..., T, S)
+    pulled = weights * (mixed - drift) / root  # (..., T, S)
+    key_grad = tf.matmul(pulled, query, transpose_a=True)  # (..., S, K)
+    value_grad = tf.matmul(weights, pull, transpose_a=True)  # (..., S, V)
+    return pulled @ key, key_grad, value_grad
+
+
+def gradients_in_tiles_tf(
+    query: tf.Tensor,
+    key: tf.Tensor,
+    value: tf.Tensor,
+    attention_mask: tf.Tensor,
+    kept,
+    pull,
+    size,
+):
+    """Return the gradients by query, key and value, size keys at a time.
+
+    Arguments as in tile_gradients, with all keys; attention_mask (..., T, S).
+    """
+    query_grad, key_grads, value_grads = 0.0, [], []
+    for s in range(0, key.shape[-2], size):
+        tile = (
+            key[..., s : s + size, :],
+            value[..., s : s + size, :],
+            attention_mask[..., s : s + size],
+        )
+        parts = tile_gradients_tf(query, *tile, kept, pull)
+        query_grad = query_grad + parts[0]
+        key_grads.append(parts[1])
+        value_grads.append(parts[2])
+    key_grad = tf.concat(key_grads, -2)  # (..., S, K)
+    value_grad = tf.concat(value_grads, -2)  # (..., S, V)
+    return query_grad, key_grad, value_grad
+
+
+def with_sink_tf(output, total, sink):
+    """Return output (..., T, V) after a sink has taken its share.
+
+    total (..., T): the log-sums; sink: a score that broadcasts to them.
+    """
+    return tf.sigmoid(total - sink)[..., None] * output

@@ -1,0 +1,271 @@
+"""The chapter on tiles: what its checkers say, and its functions.
+
+test_exercises.py tries each checker on the stub and the solution.
+"""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytestmark = pytest.mark.xdist_group("frameworks")
+
+
+# Wrong answers: exercise, the verdict, the answer.
+
+
+def shares(sums):
+    return np.exp(sums) / np.exp(sums).sum()
+
+
+def tile_share(scores, mask, rest, fill=-np.inf, empty=0.0):
+    """Return the share of a tile, with a fill, and one for an empty tile."""
+    if not mask.any() and empty is not None:
+        return empty
+    tile = np.logaddexp.reduce(np.where(mask, scores, fill))
+    return np.exp(tile - np.logaddexp(tile, rest))
+
+
+WRONG = {
+    "joined_output": [
+        (
+            "the parts are averaged; each has its own share.",
+            lambda outputs, sums: outputs.mean(0),
+        ),
+        (
+            "the outputs are summed; their shares are missing.",
+            lambda outputs, sums: outputs.sum(0),
+        ),
+        (
+            "the shares do not sum to one; divide by their sum.",
+            lambda outputs, sums: np.exp(sums) @ outputs,
+        ),
+        (
+            "the shares are the log-sums themselves; take exponentials.",
+            lambda outputs, sums: sums @ outputs / sums.sum(),
+        ),
+        (
+            "log-sums were added; the logarithm of a sum is another.",
+            lambda outputs, sums: np.exp(sums - sums.sum()) @ outputs,
+        ),
+        (
+            "the signs are exchanged; mind a minus.",
+            lambda outputs, sums: shares(-sums) @ outputs,
+        ),
+        (
+            "these log-sums are natural ones; take e, not two.",
+            lambda outputs, sums: shares(sums * np.log(2)) @ outputs,
+        ),
+        (
+            "large log-sums overflow; take off the largest first.",
+            lambda outputs, sums: shares(sums) @ outputs,
+        ),
+        (
+            "the shares are the exponentials of the log-sums, over their sum.",
+            lambda outputs, sums: outputs[0],
+        ),
+    ],
+    "tile_share": [
+        (
+            "the mask is not used: the blocked key has a share.",
+            lambda z, mask, rest: tile_share(z, mask > -1, rest),
+        ),
+        (
+            "a blocked score becomes 0, and e^0 is one.",
+            lambda z, mask, rest: tile_share(z, mask, rest, 0.0),
+        ),
+        (
+            "this is the share of the rest.",
+            lambda z, mask, rest: 1 - tile_share(z, mask, rest),
+        ),
+        (
+            "a tile that is blocked throughout gives NaN; it needs a guard.",
+            lambda z, mask, rest: tile_share(z, mask, rest, empty=np.nan),
+        ),
+        (
+            "an empty tile has the log-sum minus infinity, not zero.",
+            lambda z, mask, rest: tile_share(
+                z, mask, rest, empty=1 / (1 + np.exp(rest))
+            ),
+        ),
+        (
+            "a tile that is blocked throughout has no share, not all.",
+            lambda z, mask, rest: tile_share(z, mask, rest, empty=1.0),
+        ),
+        (
+            "a real score may be lower than your fill.",
+            lambda z, mask, rest: tile_share(z, mask, rest, -1e4, None),
+        ),
+    ],
+    "sunk_weights": [
+        ("nothing has changed.", lambda w, total, sink: w),
+        (
+            "it is added to the sums above: a sink has no value.",
+            lambda w, total, sink: (
+                (w * np.exp(total) + np.exp(sink))
+                / (np.exp(total) + np.exp(sink))
+            ),
+        ),
+        (
+            "the signs are exchanged: a large sink takes much.",
+            lambda w, total, sink: w / (1 + np.exp(total - sink)),
+        ),
+        (
+            "the sink joins the weights, not the scores.",
+            lambda w, total, sink: w / (1 + np.exp(sink)),
+        ),
+        (
+            "the sink's weight is taken from each key.",
+            lambda w, total, sink: w - 1 / (1 + np.exp(total - sink)),
+        ),
+        (
+            "each weight is multiplied by the sigmoid of total - sink.",
+            lambda w, total, sink: w * np.exp(-sink),
+        ),
+    ],
+}
+
+
+def test_wrong_answer_is_diagnosed(book, name, says, answer):
+    assert book[f"check_{name}"](answer) == says
+
+
+# What the chapter defines, beyond the sizes that it shows
+
+
+def drawn(seed, *shapes):
+    rng = np.random.default_rng(seed)
+    return [3 * rng.standard_normal(shape) for shape in shapes]
+
+
+def whole(query, key, value, mask):
+    """Return the output of attention and its log-sums, in NumPy."""
+    scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+    scores = np.where(mask, scores, -np.inf)
+    total = np.logaddexp.reduce(scores, axis=-1)
+    some = np.where(np.isneginf(total), 0, total)
+    return np.exp(scores - some[..., None]) @ value, total
+
+
+SIZES = st.integers(1, 6)
+
+
+@given(T=SIZES, S=SIZES, V=SIZES, size=SIZES, seed=st.integers(0, 99))
+def test_tiles_of_any_mask_are_the_whole(twins, T, S, V, size, seed):
+    """Queries without a key included."""
+    given = drawn(seed, (2, T, 4), (2, S, 4), (2, S, V))
+    mask = np.random.default_rng(seed).random((2, T, S)) < 0.5
+    wanted = whole(*given, mask)
+    for attend_in_tiles in twins("attend_in_tiles"):
+        found = attend_in_tiles(*given, mask, size)
+        for x, y in zip(found, wanted, strict=True):
+            assert x.dtype == np.float64
+            np.testing.assert_allclose(x, y, atol=1e-12)
+    for attend_with_sum in twins("attend_with_sum"):
+        for x, y in zip(attend_with_sum(*given, mask), wanted, strict=True):
+            np.testing.assert_allclose(x, y, atol=1e-12)
+
+
+@given(T=SIZES, S=SIZES, V=SIZES, size=SIZES, seed=st.integers(0, 99))
+def test_gradients_in_tiles_are_those_of_pytorch(book, T, S, V, size, seed):
+    torch, tf = book["torch"], book["tf"]
+    *given, pull = drawn(seed, (T, 4), (S, 4), (S, V), (T, V))
+    mask = np.random.default_rng(seed).random((T, S)) < 0.5
+    leaves = [torch.tensor(x, requires_grad=True) for x in given]
+    torch_mask = torch.tensor(mask)
+    kept = book["attend_with_sum"](*leaves, torch_mask)
+    pulled = torch.tensor(pull)
+    wanted = torch.autograd.grad(kept[0], leaves, pulled)
+    kept = [x.detach() for x in kept]
+    plain = [x.detach() for x in leaves]
+    found = book["gradients_in_tiles"](*plain, torch_mask, kept, pulled, size)
+    found_tf = book["gradients_in_tiles_tf"](
+        *map(tf.constant, given),
+        tf.constant(mask),
+        [tf.constant(x.numpy()) for x in kept],
+        tf.constant(pull),
+        size,
+    )
+    for x, x_tf, y in zip(found, found_tf, wanted, strict=True):
+        assert y.isfinite().all()
+        np.testing.assert_allclose(x, y, atol=1e-12)
+        np.testing.assert_allclose(x_tf, y, atol=1e-12)
+
+
+@given(T=SIZES, S=SIZES, V=SIZES, size=SIZES, seed=st.integers(0, 99))
+def test_streaming_is_the_whole(book, T, S, V, size, seed):
+    given = drawn(seed, (T, 4), (S, 4), (S, V))
+    wanted, _ = whole(*given, np.full((T, S), True))
+    streaming = book["attend_streaming"](*given, size)
+    np.testing.assert_allclose(streaming, wanted, atol=1e-12)
+    by_whole = book["attend_whole"](*given)
+    np.testing.assert_allclose(by_whole, wanted, atol=1e-12)
+
+
+def test_tiles_that_are_blocked_throughout_spoil_no_gradient(book):
+    """Of the frameworks' own backward pass; query 2 has no key at all."""
+    torch, tf = book["torch"], book["tf"]
+    given = [x.astype("float32") for x in drawn(0, (5, 4), (5, 4), (5, 2))]
+    mask = np.tri(5) > 0
+    mask[2] = False
+    leaves = [torch.tensor(x, requires_grad=True) for x in given]
+    out, _ = book["attend_in_tiles"](*leaves, torch.tensor(mask), 2)
+    found = torch.autograd.grad(out.square().sum(), leaves)
+    variables = [tf.Variable(x) for x in given]
+    with tf.GradientTape() as tape:
+        out, _ = book["attend_in_tiles_tf"](*variables, tf.constant(mask), 2)
+        loss = tf.reduce_sum(out**2)
+    twin = tape.gradient(loss, variables)
+    for x, x_tf in zip(found, twin, strict=True):
+        assert x.isfinite().all()
+        np.testing.assert_allclose(x, x_tf, atol=1e-4)
+
+
+def test_joining_is_a_sum_with_a_zero(book):
+    """Any order, any brackets, and an empty set that changes nothing."""
+    out, total = drawn(0, (3, 5, 2), (3, 5))
+    none = np.zeros((5, 2)), np.full(5, -np.inf)
+    for join, tensor in [
+        (book["join"], book["torch"].tensor),
+        (book["join_tf"], book["tf"].constant),
+    ]:
+        a, b, c, zero = (
+            (tensor(x), tensor(y))
+            for x, y in [*zip(out, total, strict=True), none]
+        )
+        for one, two in [
+            (join(join(a, b), c), join(a, join(c, b))),
+            (join(a, zero), a),
+            (join(zero, a), a),
+            (join(zero, zero), zero),
+        ]:
+            for x, y in zip(one, two, strict=True):
+                np.testing.assert_allclose(x, y, atol=1e-12)
+
+
+def test_a_sink_far_below_takes_nothing_and_far_above_takes_all(twins):
+    out, total = drawn(0, (3, 5, 2), (3, 5))
+    for with_sink in twins("with_sink"):
+        np.testing.assert_allclose(with_sink(out, total, total - 90), out)
+        np.testing.assert_allclose(with_sink(out, total, total), out / 2)
+        assert abs(with_sink(out, total, total + 90)).max() < 1e-30
+
+
+# The moving figure; test_interactive.py holds the page to these numbers
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("right", [False, True])
+def test_what_is_carried_ends_at_the_output_of_all_keys(book, size, right):
+    scores, values = book["moving_scores"], book["moving_values"]
+    frames = book["tile_frames"](scores, values, size, right, False)
+    assert len(frames) == 1 + len(scores) // size
+    assert frames[0]["numbers"] == ["−∞", "0.00"] * 2
+    wanted = shares(np.array(scores))
+    np.testing.assert_allclose(frames[-1]["weights"], wanted, atol=1e-4)
+    output = f"{wanted @ values:.2f}".replace("-", "−")
+    total = f"{np.log(np.exp(scores).sum()):.2f}"
+    assert frames[-1]["numbers"] == [total, output] * 2
+    frames = book["tile_frames"](scores, values, size, right, True)
+    assert frames[-1]["numbers"][1] != output
+    assert "not the output" in frames[-1]["said"]
