@@ -41,8 +41,7 @@ class DecoderLayerTF(keras.layers.Layer):
         dropout: float = 0.0,
     ):
         super().__init__()
-        # An encoder layer's parts come first, in its order: with the same
-        # seed, both layers get the same weights.
+        # An encoder layer's parts first: one seed, equal weights in both.
         self.attention = MultiHeadAttentionTF(d_model, num_heads, dropout)
         self.feed_forward = FeedForwardTF(d_model, d_ff, dropout)
         self.around_attention = AddAndNormTF(d_model, norm_first, dropout)
