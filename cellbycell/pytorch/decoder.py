@@ -43,7 +43,7 @@ class DecoderLayer(nn.Module):
         dropout: float = 0.0,
     ):
         super().__init__()
-        # In this order, an encoder layer's weights come first.
+        # An encoder layer's parts first: one seed, equal weights in both.
         self.attention = MultiHeadAttention(d_model, num_heads, dropout)
         self.feed_forward = FeedForward(d_model, d_ff, dropout)
         self.around_attention = AddAndNorm(d_model, norm_first, dropout)

@@ -38,7 +38,7 @@ def normalise(x: torch.Tensor, epsilon: float = 1e-5):
     """
     if not x.is_floating_point():
         x = x.to(torch.float32)
-    # In float16 a square ends at 65504, so half precision is widened.
+    # float16 ends at 65504, and a square soon passes that: use float32.
     wide = x.to(torch.promote_types(x.dtype, torch.float32))
     centred = wide - wide.mean(dim=-1, keepdim=True)  # (..., D)
     variance = centred.square().mean(dim=-1, keepdim=True)  # (..., 1)

@@ -41,7 +41,7 @@ class DecoderLayerTF(keras.layers.Layer):
         dropout: float = 0.0,
     ):
         super().__init__()
-        # In this order, an encoder layer's weights come first.
+        # An encoder layer's parts first: one seed, equal weights in both.
         self.attention = MultiHeadAttentionTF(d_model, num_heads, dropout)
         self.feed_forward = FeedForwardTF(d_model, d_ff, dropout)
         self.around_attention = AddAndNormTF(d_model, norm_first, dropout)

@@ -38,7 +38,7 @@ def normalise_tf(x: tf.Tensor, epsilon: float = 1e-5):
     """
     if not x.dtype.is_floating:
         x = tf.cast(x, tf.float32)
-    # In float16 a square ends at 65504, so half precision is widened.
+    # float16 ends at 65504, and a square soon passes that: use float32.
     wide = tf.cast(x, tf.float64 if x.dtype == tf.float64 else tf.float32)
     centred = wide - tf.reduce_mean(wide, -1, keepdims=True)  # (..., D)
     variance = tf.reduce_mean(centred**2, -1, keepdims=True)  # (..., 1)
