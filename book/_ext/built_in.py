@@ -20,7 +20,8 @@ def skip(app, what, name, member, is_skipped, options):
     return is_skipped or member.type == "attribute"
 
 
-def write_anew(app, env):
+def read_anew(app, env, *changes):
+    """Read the page in each build: the package or a chapter may be new."""
     return [PAGE] if PAGE in env.found_docs else []
 
 
@@ -78,6 +79,6 @@ def link(app, page, anchor, name):
 
 def setup(app):
     app.connect("autodoc-skip-member", skip)
-    app.connect("env-updated", write_anew)
+    app.connect("env-get-outdated", read_anew)
     app.connect("doctree-resolved", add)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
