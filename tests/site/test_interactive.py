@@ -290,8 +290,24 @@ def tiles(book, read, size, right, averaged):
     return f"{said}the output of the keys read.", parts
 
 
+def rotary(book, query, key, pair):
+    torch, turn = book["torch"], book["clock_turns"][pair]
+    x = torch.zeros(2, 6)  # (T, D): one in the first column of the pair
+    x[:, 2 * pair] = 1
+    ends = book["rotary"](x, torch.tensor([query, key]))
+    ends = ends[:, 2 * pair : 2 * pair + 2]
+    parts = {
+        name: f"M180 100L{180 + long * end[0]:.1f} {100 - long * end[1]:.1f}"
+        for name, long, end in [("query", 88, ends[0]), ("key", 70, ends[1])]
+    }
+    apart = abs(query - key)
+    score = f"{float(ends[0] @ ends[1]):.2f}".replace("-", "−")
+    said = f"Distance {apart}, {turn:.3f} radians a step: the angle between is"
+    return f"{said} {apart * turn:.2f}, and the score {score}.", parts
+
+
 SHOWN = [lookup, waves, clocks, attention, heads]
-SHOWN += [masks, way, write, learn, matrix, work, cache, tiles]
+SHOWN += [masks, way, write, learn, matrix, work, cache, tiles, rotary]
 SHOWS = {function.__name__: function for function in SHOWN}
 ALL = [0, 1, 2, 3, 4, 5]
 # A picture -> its chapter, and its states: what the controls say, in the order
@@ -319,6 +335,7 @@ PICTURES = {
     ),
     "write": ("decoder", [(1, 0), (4, 3), (4, 1), (7, 1), (7, 6)]),
     "learn": ("training", [(0,), (90,), (200,), (10,)]),
+    "rotary": ("rotary", [(5, 3, 0), (12, 10, 0), (20, 5, 1), (0, 40, 2)]),
     "cache": ("cache", [(1, 0), (4, 0), (4, 1), (6, 1), (6, 0)]),
     "matrix": (
         "testing",
