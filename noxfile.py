@@ -45,15 +45,16 @@ COLAB = [
     "keras==3.13.*",
     "numpy==2.1.*",
     "matplotlib==3.10.*",
-    "tokenizers==0.22.*",
     "babel==2.18.*",
+    "transformers",  # the newest that goes with these
+    "keras-hub",
     "ipython==7.34.*",
     "ipykernel==6.17.*",
 ]
 
 
 FRAMEWORKS = ["torch", "tensorflow", "numpy", "matplotlib"]
-FRAMEWORKS += ["tokenizers", "Babel"]
+FRAMEWORKS += ["tokenizers", "babel", "transformers", "keras-hub"]
 TOOLS = ["nbval", "pytest", "pytest-xdist", "PyYAML"]
 # What Jupyter Book would install in versions of its own.
 SITE = [
@@ -152,7 +153,7 @@ def package(session):
             said = session.run(*command, success_codes=[code], silent=True)
             if words not in said:
                 session.error(said)
-        rows = pins(["tokenizers", "Babel"])
+        rows = pins(["tokenizers", "babel", "transformers", "keras-hub"])
         session.install(torch, plots, *rows, "nbconvert", "ipykernel")
         convert = ["jupyter", "nbconvert", "--execute", "--to=notebook"]
         names = sorted(map(str, Path().glob("*.ipynb")))
