@@ -25,7 +25,8 @@ ask() {
     .venv/bin/python -m venv "${python%/bin/python}" || exit 1
     .venv/bin/python -c "$place" >"$("$python" -c "$place")/base.pth"
     "$python" -m pip install --quiet "$@" || exit 1
-    "$python" -m pip install --quiet --no-deps "$ALONE" || exit 1
+    [ "$group" != packages ] ||
+        "$python" -m pip install --quiet --no-deps "$ALONE" || exit 1
     "$python" -m tools.measure.wild "$group" book/wild.md || status=1
 }
 

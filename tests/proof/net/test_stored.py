@@ -161,4 +161,6 @@ def test_altered_shape_comment(chapter_run, name):
                 said = any(replayed(scope, changed) for scope in at_it)
                 yield (place, new), said
 
-    none_accepted(tried(), minimum=50)
+    # Most of what this chapter does keeps its shape.
+    minimum = 50 if name == "practice" else 100
+    none_accepted(tried(), minimum=minimum)
