@@ -98,7 +98,10 @@ WRONG = {
         ),
     ],
     "sunk_weights": [
-        ("nothing has changed.", lambda w, total, sink: w),
+        (
+            "they sum to one, as before; the sink keeps its share.",
+            lambda w, total, sink: w,
+        ),
         (
             "it is added to the sums above: a sink has no value.",
             lambda w, total, sink: (
