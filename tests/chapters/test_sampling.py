@@ -93,7 +93,7 @@ WRONG = {
         ),
         (
             "divide the logits by the temperature, then take the softmax.",
-            lambda z, t: softmax(z - t * z.min() ** 2 * z),
+            lambda z, t: softmax(z / t + np.arange(4)),
         ),
         (
             "large logits overflow; take off the largest first.",
@@ -151,10 +151,6 @@ WRONG = {
         (
             "divide by the number of tokens, not of beams.",
             lambda s, z, w: best(s[:, None] + z, 3),
-        ),
-        (
-            "scores are logarithms: add, do not multiply.",
-            lambda s, z, w: best(s[:, None] * z),
         ),
         (
             "logarithms are added to logarithms, not to probabilities.",
