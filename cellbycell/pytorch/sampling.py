@@ -58,7 +58,7 @@ def filter_logits(
         logits = keep_top_k(logits, k)
     if p < 1:
         logits = keep_top_p(logits, p)
-    return keep_min_p(logits, min_p)
+    return keep_min_p(logits, min_p) if min_p > 0 else logits
 
 
 def sample_decode(

@@ -64,7 +64,7 @@ def filter_logits_tf(
         logits = keep_top_k_tf(logits, k)
     if p < 1:
         logits = keep_top_p_tf(logits, p)
-    return keep_min_p_tf(logits, min_p)
+    return keep_min_p_tf(logits, min_p) if min_p > 0 else logits
 
 
 def sample_decode_tf(

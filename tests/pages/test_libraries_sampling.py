@@ -10,7 +10,7 @@ def by_transformers(probs, *warpers):
     """Return how many tokens are kept of probabilities."""
     import torch
 
-    logits = torch.tensor([probs]).log()
+    logits = torch.tensor(probs).log()[None]
     for warper in warpers:
         logits = warper(None, logits)
     return int(logits.isfinite().sum())
