@@ -11,11 +11,11 @@ BOOK = ROOT / "book"
 HTML = ROOT / "_build" / "html"
 CONFIG = ROOT / "_config.yml"
 CONTENTS = ROOT / "_toc.yml"
+CITATION = ROOT / "CITATION.cff"
 CHANGELOG = ROOT / "CHANGELOG.md"
-ADDRESS = re.compile(
-    r"(^repository:\n(?:[ #].*\n)*? +url: https://github\.com/)(\S+)", re.M
-)
-BRANCH = re.compile(r'(^repository:\n(?:[ #].*\n)*? +branch: ")([^"\n]+)', re.M)
+REPOSITORY = r"(^repository:\n(?:[ #].*\n)*? +"
+ADDRESS = re.compile(REPOSITORY + r"url: https://github\.com/)(\S+)", re.M)
+BRANCH = re.compile(REPOSITORY + r'branch: ")([^"\n]+)', re.M)
 # The heading of an edition in the changelog.
 EDITION = re.compile(r"(?m)^## (20\d\d\.[1-9]\d*), (20\d\d-\d\d-\d\d)$")
 

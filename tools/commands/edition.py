@@ -8,9 +8,8 @@ import re
 
 from bs4 import BeautifulSoup
 
-from tools.settings import HTML, ROOT, contents, edition, slug
+from tools.settings import CITATION, HTML, ROOT, contents, edition, slug
 
-CITATION = ROOT / "CITATION.cff"
 PACKAGE = ROOT / "cellbycell" / "__init__.py"
 ANCHORS = ROOT / "tests" / "site" / "anchors.txt"
 
@@ -51,6 +50,11 @@ def texts():
     for path, say in ((CITATION, cited), (PACKAGE, versioned)):
         text = path.read_text("utf-8")
         yield path, text, say(text)
+
+
+def stale():
+    """Return the files that do not say what the changelog says."""
+    return [path.name for path, text, new in texts() if text != new]
 
 
 def write():
