@@ -1,16 +1,18 @@
 """An edition's version and date: CHANGELOG.md says them, and nothing else.
 
-`make edition` writes those of its newest entry into CITATION.cff and the
-package, and adds the addresses of the built site to those that are kept.
+`make edition` writes those of its newest entry into CITATION.cff, the package
+and the page for teachers, and adds the addresses of the built site to those
+that are kept.
 """
 
 import re
 
 from bs4 import BeautifulSoup
 
-from tools.settings import CITATION, HTML, ROOT, contents, edition, slug
+from tools.settings import BOOK, CITATION, HTML, ROOT, contents, edition, slug
 
 PACKAGE = ROOT / "cellbycell" / "__init__.py"
+PAGE = BOOK / "teach.md"
 ANCHORS = ROOT / "tests" / "site" / "anchors.txt"
 
 
@@ -45,9 +47,15 @@ def versioned(text):
     return re.sub(r'(?m)^__version__ = ".*"$', line, text)
 
 
+def taught(text):
+    """Return the page for teachers with the edition in its commands."""
+    return re.sub(r"\b20\d\d\.[1-9]\d*\b", edition()[0], text)
+
+
 def texts():
     """Yield each file that says the edition, its text, and what it should."""
-    for path, say in ((CITATION, cited), (PACKAGE, versioned)):
+    files = (CITATION, cited), (PACKAGE, versioned), (PAGE, taught)
+    for path, say in files:
         text = path.read_text("utf-8")
         yield path, text, say(text)
 

@@ -152,7 +152,7 @@ def test_what_stops_an_edition_is_said_and_nothing_is_made(copy, tmp_path):
     entry = changelog.replace(f"## {VERSION}, ", "## 2099.1, ", 1)
     (copy / "CHANGELOG.md").write_text(entry, "utf-8")
     said = stopped("2099.1")
-    assert "CITATION.cff and __init__.py say another edition" in said
+    assert "CITATION.cff and __init__.py and teach.md say another" in said
     assert "run: make edition" in said
     git(copy, "checkout", "--quiet", ".")
     broken = MAKEFILE.replace("echo tested >>", "false ")
