@@ -19,9 +19,7 @@ def part(title):
     """Return what stands on the page below a heading, its parts too."""
     (notebook,) = [Notebook.page(BOOK / "teach.md")]
     return "\n".join(
-        text
-        for titles, _, text in sections(notebook.cells)
-        if title in titles
+        text for titles, _, text in sections(notebook.cells) if title in titles
     )
 
 

@@ -138,7 +138,7 @@ def check_tag(version, commit):
 
 
 def run(tree, *command):
-    """Run a command in a work tree, as nobody's part."""
+    """Run a command in a work tree, without what make was told here."""
     ours = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES")
     env = {k: v for k, v in os.environ.items() if k not in ours}
     subprocess.run(command, cwd=tree, env=env, check=True)
@@ -168,10 +168,9 @@ def print_pdf(tree, name):
 
 
 def zip_sheets(tree, name):
-    folder = tree / "_build/sheets"
     for chapter in chapters():
-        make(tree, "sheet", f"NB={chapter}.ipynb", f"OUT={folder}")
-    pack(folder, f"{name}-sheets")
+        make(tree, "sheet", f"NB={chapter}.ipynb")
+    pack(tree / "build/sheets", f"{name}-sheets")
 
 
 def build_wheel(tree, name):

@@ -24,7 +24,7 @@ test:
 pdf:
 	echo A book >_build/book.pdf
 sheet:
-	mkdir -p $(OUT) && cp $(NB) $(OUT)
+	mkdir -p build/sheets && cp $(NB) build/sheets
 """
 
 
