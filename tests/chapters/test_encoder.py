@@ -83,7 +83,7 @@ WRONG = {
         ("there is one final norm.", lambda n, d, f: n * (layer(d, f) + d)),
         ("7 is wrong for 6 layers.", lambda n, d, f: 7),
         (  # A count is exact.
-            "18886657 is wrong for 6 layers.",
+            "18881025 is wrong for 6 layers.",
             lambda n, d, f: n * layer(d, f) + d + 1,
         ),
     ],
