@@ -18,7 +18,7 @@ PARTS := _config.yml _toc.yml \
 	$(shell find book/_* $(wildcard cellbycell) -type f ! -path '*/__pycache__/*')
 
 .PHONY: help site serve watch pdf test proof outputs package mutants wild chapter bench \
-	constraints repository clean
+	grade constraints repository clean
 .DEFAULT_GOAL := help
 
 help: ## list these commands
@@ -52,6 +52,9 @@ package: .venv/installed ## write cellbycell from what the chapters define
 
 chapter: .venv/installed ## lay out a chapter that passes every check (NAME=layer_norm)
 	@.venv/bin/python -m tools.commands.chapter '$(NAME)'
+
+grade: .venv/installed ## say which answers of a class are right (NB=book/x.ipynb SUBMISSIONS=folder OUT=grades.csv)
+	@.venv/bin/python -m tools.commands.grade '$(NB)' '$(SUBMISSIONS)' '$(OUT)'
 
 mutants: .venv/installed ## put mistakes into the chapters and count which are noticed (SAMPLE=40 of each)
 	@.venv/bin/python -m tools.measure.mutants $(SAMPLE:%=--sample=%) $(NB)

@@ -26,7 +26,7 @@ from tools.teach.exercises import code, exercises, sheet
 from tools.teach.statements import Statement, names_of, slice_of
 
 SECONDS = 10  # for an answer
-MEMORY, FILE = 2**33, 2**20  # bytes that it may take, and write to a file
+MEMORY, FILE = 2**32, 2**20  # bytes that it may take, and write to a file
 NOT_ATTEMPTED = "not attempted"
 
 
@@ -36,7 +36,7 @@ def grade(path, submissions, framework=None):
     submissions: {student: the text of a notebook}. A verdict is "correct",
     "not attempted", or a sentence that says what is wrong.
     """
-    book, found = {"__name__": "__main__"}, exercises(path)
+    book, every = {"__name__": "__main__"}, exercises(path)
     for cell in sheet(path, framework).cells:
         if cell.cell_type == "code":
             exec(compile(cell.source, f"<{cell.id}>", "exec"), book)
@@ -45,15 +45,16 @@ def grade(path, submissions, framework=None):
         for graded in (False, True)
         for cell in sheet(path, framework, graded).cells
     }
-    of_checks = {n for e in found for s in code(e.checks) for n in s.binds}
+    of_checks = {n for e in every for s in code(e.checks) for n in s.binds}
     helpers = {n: book[n] for n in book.keys() - of_checks}
+    asked = {f"{e.number} {e.name}": e.name for e in every}
     grades = {}
     for student, text in submissions.items():
         cells = code_cells(text)
         grades[student] = {
-            f"{e.number} {e.name}": verdict(e, book, helpers, cells, known)
-            for e in found
-            if e.checker in book
+            title: verdict(name, book[f"check_{name}"], helpers, cells, known)
+            for title, name in asked.items()
+            if f"check_{name}" in book
         }
     return grades
 
@@ -68,21 +69,24 @@ def code_cells(text):
         return None
 
 
-def verdict(exercise, book, helpers, cells, known):
-    """Return what the check says of a student's answer to an exercise."""
+def verdict(name, check, helpers, cells, known):
+    """Return what a check says of a student's function of this name."""
     if cells is None:
         return "the file is no notebook"
     own = [cell for cell in cells if cell not in known]
-    check = book[exercise.checker]
 
     def first():
         """Return the verdict, and the record of the calls."""
         space = {**helpers, "__name__": "answer"}
-        source = needed(own, exercise.name)
+        try:
+            source = needed(own, name)
+        except SyntaxError as error:
+            where = f"in line {error.lineno} of its cell"
+            return f"it does not parse: {error.msg}, {where}", []
         if not source:
             return NOT_ATTEMPTED, []
         exec(compile(source, "<answer>", "exec"), space)
-        answer = Recorded(space[exercise.name])
+        answer = Recorded(space[name])
         return said(check(answer)), answer.log
 
     found, log = in_child(first)
@@ -97,10 +101,10 @@ def needed(cells, name):
 
     Raises SyntaxError if the cell that should define it does not parse.
     """
-    magics, own, error = TransformerManager(), [], None
+    own, error = [], None
     for cell in cells:
         try:
-            nodes = ast.parse(magics.transform_cell(cell)).body
+            nodes = parsed(cell)
         except SyntaxError as found:
             if re.search(rf"\bdef {name}\b", cell):
                 error = found
@@ -115,6 +119,14 @@ def needed(cells, name):
     others = [s for s in own if s not in asked]
     parts = [*slice_of(others, asked), *asked] if asked else []
     return "\n".join(statement.source for statement in parts)
+
+
+def parsed(cell):
+    """Return the statements of a cell, in which there may be magics."""
+    try:
+        return ast.parse(cell).body
+    except SyntaxError:
+        return ast.parse(TransformerManager().transform_cell(cell)).body
 
 
 class Recorded:
@@ -168,7 +180,7 @@ def replay(log):
         for place, inner in calls:
             try:
                 given[place](*pickle.loads(inner))
-            except Exception:  # noqa: S112 (the student has dealt with it)
+            except Exception:  # with which the student has dealt
                 continue
         found = pickle.loads(found)
         if raises:
@@ -226,6 +238,7 @@ def send(work, pipe):
     try:
         found = work()
     except BaseException as error:
-        found = said(f"it ends with {type(error).__name__}: {error}"), []
+        words = f"it ends with {type(error).__name__}: {error}"
+        found = said(words.rstrip(": ")), []
     with open(pipe, "wb") as file:
         pickle.dump(found, file)
