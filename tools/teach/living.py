@@ -72,7 +72,7 @@ class Dead:
         """Return a statement without the entries that have gone, or None."""
         gone = set()
         while self.touches(statement):
-            for parts in reversed(list(literals(statement.node))):
+            for parts in reversed([*literals(statement)]):
                 lost = [any(map(self.is_in, part)) for part in parts]
                 if any(lost) and not all(lost):
                     break
@@ -96,16 +96,17 @@ class Dead:
         return statement
 
 
-def literals(tree):
-    """Yield the parts of each dictionary, and of what each loop goes through.
+def literals(statement):
+    """Yield the parts of each dictionary, and of what a loop goes through.
 
-    A part is (key, value), or (item,).
+    A part is (key, value), or (item,). A loop that fills something goes
+    through all or nothing, for who reads it may count on all.
     """
-    for node in ast.walk(tree):
+    for node in ast.walk(statement.node):
         if isinstance(node, ast.Dict):
             pairs = zip(node.keys, node.values, strict=True)
             yield [tuple(x for x in pair if x) for pair in pairs]
-        elif isinstance(node, (ast.For, ast.comprehension)):
+        elif isinstance(node, ast.For) and not statement.changes:
             if isinstance(node.iter, (ast.List, ast.Tuple)):
                 yield [(item,) for item in node.iter.elts]
 
@@ -137,8 +138,8 @@ def cut(source, parts, lost):
         middle.append(text[start : later[0] if later else end])
     if kept[-1] != spans[-1]:
         middle[-1] = text[slice(*kept[-1])]
-        if len(kept) == 1 and not tail.lstrip().startswith(b","):
-            tail = b"," + tail
+    if len(kept) == 1 and not tail.lstrip().startswith(b","):
+        tail = b"," + tail  # or a tuple would be none
     return (head + b"".join(middle) + tail).decode()
 
 

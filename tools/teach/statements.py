@@ -38,7 +38,7 @@ class Statement:
     changes: set
     reads: set
     later: set
-    is_last: bool
+    is_last: bool = False
 
     @classmethod
     def of(cls, cell, source, is_last):
