@@ -9,24 +9,24 @@ import os
 import sys
 from pathlib import Path
 
-from tools.notebooks import Notebook, NotebookError
+from tools.notebooks import NotebookError, label
 from tools.settings import ROOT
 from tools.teach.grade import grade
-from tools.teach.source import TeachError
+from tools.teach.source import TeachError, chosen
 
 # A process that was forked hangs where a library has threads.
 ONE = ["OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"]
 
 
-def main(path, folder, out):
+def main(name="", folder="", out=""):
+    """Write the grades of a folder; return the exit code."""
     try:
-        if not path:
-            raise TeachError("Name the chapter: NB=book/x.ipynb.")
-        Notebook.read(path)
+        path, _ = chosen(name, "")
         grades = grade(path, read(folder))
-    except (NotebookError, TeachError) as error:
-        sys.exit(str(error))
-    out = Path(out or ROOT / "_build" / "grades" / f"{Path(path).stem}.csv")
+    except (TeachError, NotebookError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    out = Path(out or ROOT / "build" / "grades" / f"{path.stem}.csv")
     out.parent.mkdir(parents=True, exist_ok=True)
     with out.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
@@ -34,11 +34,12 @@ def main(path, folder, out):
         rows.writerows([name, *row.values()] for name, row in grades.items())
     verdicts = [verdict for row in grades.values() for verdict in row.values()]
     print(
-        f"{out}: {len(grades)} sheets, {verdicts.count('correct')} of "
+        f"{label(out)}: written; {verdicts.count('correct')} of "
         f"{len(verdicts)} answers are correct.\n"
         "This is no sandbox: what students wrote ran with your rights. "
         "README.md says how to run it in a container."
     )
+    return 0
 
 
 def read(folder):
@@ -65,4 +66,4 @@ def read(folder):
 
 if __name__ == "__main__":
     os.environ.update(dict.fromkeys(ONE, "1"))
-    main(*sys.argv[1:])
+    sys.exit(main(*sys.argv[1:]))

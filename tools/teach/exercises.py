@@ -13,10 +13,10 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from tools.notebooks import FOLDED, METADATA, Notebook, label, tags
-from tools.teach.source import TeachError, attribution, plain
-from tools.teach.statements import living, slice_of, statements
+from tools.teach.living import living
+from tools.teach.source import NAMES, TeachError, attribution, plain
+from tools.teach.statements import slice_of, statements
 
-NAMES = {"pytorch": "PyTorch", "tensorflow": "TensorFlow"}
 HEADING = re.compile(
     r"### Exercise (\d+): (.+) \((easy|medium|hard), (\d+) minutes\)"
 )

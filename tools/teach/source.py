@@ -1,17 +1,51 @@
-"""Where a sheet comes from: the chapter's address, the licences, its links."""
+"""Where a sheet comes from and goes to: address, licences, links, files."""
 
+import re
 from pathlib import Path
+
+import nbformat
 
 from tools.net.markdown import COMMENT, LINK
 from tools.notebooks import Notebook
-from tools.settings import slug
+from tools.settings import BOOK, ROOT, chapters, slug
 
+NAMES = {"pytorch": "PyTorch", "tensorflow": "TensorFlow"}
+SHEETS = ROOT / "build" / "sheets"
+COLAB = re.compile(r"\n*\[Open in Colab\]\(\S+\)")  # the whole chapter's
 CC_BY = "https://creativecommons.org/licenses/by/4.0/"
 MIT = "https://opensource.org/license/mit"
 
 
 class TeachError(Exception):
     """Nothing can be made of this; the message says what to do."""
+
+
+def chosen(name, framework):
+    """Return the path of a chapter and a framework or None, as were asked for.
+
+    Raises TeachError if there is no such chapter or framework.
+    """
+    names = [Path(chapter).name for chapter in chapters()]
+    path = BOOK / f"{Path(name).stem}.ipynb"
+    if Path(name).resolve() != path or path.stem not in names:
+        raise TeachError(
+            f"{name!r} is no chapter; write NB=book/masks.ipynb, or another "
+            f"of {', '.join(names)}."
+        )
+    if framework not in ("", *NAMES):
+        raise TeachError(
+            f"{framework!r} is no framework; write FRAMEWORK=pytorch or "
+            "FRAMEWORK=tensorflow."
+        )
+    return path, framework or None
+
+
+def write(notebook, *words):
+    """Write a notebook to build/sheets/, its name made of words."""
+    SHEETS.mkdir(parents=True, exist_ok=True)
+    path = SHEETS / f"{'-'.join(filter(None, words))}.ipynb"
+    path.write_text(nbformat.writes(notebook) + "\n", "utf-8")
+    return path
 
 
 def address(path, page=""):

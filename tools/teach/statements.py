@@ -1,17 +1,13 @@
-"""A chapter's code as statements: what each binds and reads.
+"""A chapter's code as statements, and which of them an exercise needs.
 
-Two questions are answered by names alone, without running anything: which
-statements does an exercise need (`slice_of`), and which are left when one
-framework is left out (`living`).
+Answered by the names alone that each statement binds and reads; nothing runs.
 """
 
 import ast
 import builtins
 import re
 import symtable
-from dataclasses import dataclass, replace
-
-from tools.notebooks import tags
+from dataclasses import dataclass
 
 # The modules of each framework, and the tag of its cells.
 MODULES = {
@@ -23,6 +19,8 @@ SHOWS = re.compile(r"print\w*|show\w*|plt|display|len|assert\w*")
 # What is for the cell that it stands in: a seed, and how numbers are printed.
 SETS = re.compile(r"\w*seed|set_printoptions|set_seed|set_random_seed")
 HERE = {"listcomp", "setcomp", "dictcomp", "genexpr"}  # run at once
+# What may leave a name as it was.
+MAY_BIND = (ast.For, ast.While, ast.If, ast.Try, ast.AugAssign)
 
 
 @dataclass(eq=False)
@@ -40,6 +38,14 @@ class Statement:
     changes: set
     reads: set
     later: set
+    is_last: bool = False
+
+    @classmethod
+    def of(cls, cell, source, is_last):
+        """Return the statement of this source. is_last: in its cell."""
+        [node] = ast.parse(source).body
+        names = names_of(source, node, is_last)
+        return cls(cell, source, node, *names, is_last)
 
     @property
     def imports(self):
@@ -80,17 +86,15 @@ class Statement:
         if not kept:
             return None
         if isinstance(self.node, ast.Import):
-            node = ast.Import(kept)
+            source = ast.unparse(ast.Import(kept))
         else:
-            node = ast.ImportFrom(self.node.module, kept, 0)
-        source = ast.unparse(node)
+            source = ast.unparse(ast.ImportFrom(self.node.module, kept, 0))
         if len(source) > 79:
             first, listed = source.split(" import ")
             listed = "".join(f"    {name},\n" for name in listed.split(", "))
             source = f"{first} import (\n{listed})"
         above = re.match(r"\s*", self.source)[0]
-        left = self.binds - set(names)
-        return replace(self, source=above + source, node=node, binds=left)
+        return Statement.of(self.cell, above + source, self.is_last)
 
 
 def is_call(node):
@@ -107,14 +111,12 @@ def statements(cell):
     nodes = ast.parse(cell.source).body
     for node in nodes:
         source = "\n".join(lines[start : node.end_lineno])
-        found.append(
-            Statement(cell, source, node, *names_of(source, node, nodes[-1]))
-        )
+        found.append(Statement.of(cell, source, node is nodes[-1]))
         start = node.end_lineno
     return found
 
 
-def names_of(source, node, shown):
+def names_of(source, node, is_last):
     """Return what a statement binds, changes, reads, and reads later."""
     table = symtable.symtable(source, "cell", "exec")
     binds, reads, later = set(), set(), set()
@@ -134,10 +136,35 @@ def names_of(source, node, shown):
             if symbol.is_global() and symbol.is_referenced()
         }
         inner += [(child, found) for child in table.get_children()]
-    changes = set(changed(node, shown))
+    changes = set(changed(node, is_last))
     if isinstance(node, ast.AugAssign):
         changes |= {root(node.target)}
+    reads -= {name for name, stored in first_uses(node).items() if stored}
     return binds - changes, changes, reads | changes, later
+
+
+def first_uses(node):
+    """Map each name in a statement to whether it is bound before it is read.
+
+    As in a loop, whose body reads its variable.
+    """
+    found = {}
+
+    def walk(node):
+        fields = [getattr(node, name, None) for name in node._fields]
+        if isinstance(node, (ast.Assign, ast.NamedExpr)):
+            fields.reverse()  # the value comes first
+        elif isinstance(node, ast.For):
+            fields[:2] = node.iter, node.target
+        for field in fields:
+            for child in field if isinstance(field, list) else [field]:
+                if isinstance(child, ast.AST):
+                    walk(child)
+        if isinstance(node, ast.Name):
+            found.setdefault(node.id, isinstance(node.ctx, ast.Store))
+
+    walk(node)
+    return found
 
 
 def root(node):
@@ -149,13 +176,13 @@ def root(node):
     return node.id
 
 
-def changed(node, shown):
+def changed(node, is_last):
     """Yield the names whose values a statement changes, not in a function.
 
     By x[...] = or x.a =, and by a call that stands alone, such as
-    x.append(1): it may change whatever it is given. shown: the last of a cell.
+    x.append(1): it may change whatever it is given. is_last: of a cell.
     """
-    todo = [node]
+    todo, top = [node], node
     while todo:
         node = todo.pop()
         if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Lambda)):
@@ -167,7 +194,7 @@ def changed(node, shown):
         if isinstance(node, ast.Expr) and is_call(call := node.value):
             # The last line of a cell shows what it gives; a method may be
             # for its effect even so.
-            given = [] if node is shown else call.args
+            given = [] if is_last and node is top else call.args
             if isinstance(call.func, ast.Attribute):
                 given = [call.func.value, *given]
             if not SHOWS.fullmatch(root(call.func)):
@@ -192,7 +219,8 @@ def slice_of(before, asked):
                 continue
             if statement.imports:
                 statement = statement.without(statement.binds - need)
-            need -= statement.binds - late
+            if not isinstance(statement.node, MAY_BIND):
+                need -= statement.binds - late
             need |= statement.reads | statement.later
             late |= statement.later
             if not is_asked:
@@ -214,47 +242,3 @@ def is_wanted(statement, need, fixed, kept):
     if statement.for_tensorflow:
         return {m for s in kept for m in s.imports} & MODULES["tensorflow"]
     return (statement.binds | statement.changes - fixed) & need
-
-
-def living(all_statements, framework):
-    """Return what is left of a chapter's statements in one framework.
-
-    What needs the other framework goes, and what needs what has gone.
-    """
-    if framework is None:
-        return list(all_statements)
-    gone, [other] = set(), {*MODULES} - {framework}
-    while True:
-        dead, alive, left = set(gone), set(), []
-        for statement in all_statements:
-            binds, lost = statement.binds, set()
-            if other in tags(statement.cell):
-                lost = binds
-            elif statement.imports:
-                lost = binds & foreign(statement.node, other)
-                statement = statement.without(lost)
-            elif (statement.reads | statement.later) & dead:
-                lost = binds
-            elif statement.for_tensorflow and framework == "pytorch":
-                statement = None
-            dead = (dead | lost) - (binds - lost)
-            alive |= binds - lost
-            if statement and (not lost or statement.imports):
-                if not (statement.reads | statement.later) & dead:
-                    left.append(statement)
-        # A function may read what dies only below it.
-        never = {n for s in all_statements for n in s.binds} - alive
-        if never <= gone:
-            return left
-        gone |= never
-
-
-def foreign(node, framework):
-    """Return the names that an import takes from a framework."""
-    found = set()
-    for alias in node.names:
-        module = getattr(node, "module", alias.name)
-        name = alias.asname or alias.name.split(".")[0]
-        if any(f"{module}.".startswith(f"{m}.") for m in MODULES[framework]):
-            found.add(name)
-    return found
