@@ -8,6 +8,8 @@ REQUIREMENTS = requirements.txt
 PORT = 8000
 ROUNDS = 1
 SAMPLE =
+FRAMEWORK =
+GRADED =
 export PYTHON INSTALL REQUIREMENTS
 # An activated environment must not leak into this one, and without its cache
 # of compiled files every process compiles all tests anew.
@@ -18,7 +20,7 @@ PARTS := _config.yml _toc.yml $(wildcard CITATION.cff) \
 	$(shell find book/_* $(wildcard cellbycell) -type f ! -path '*/__pycache__/*')
 
 .PHONY: help site serve watch pdf test proof outputs package mutants wild chapter bench \
-	constraints repository edition release clean
+	sheet single grade constraints repository edition release clean
 .DEFAULT_GOAL := help
 
 help: ## list these commands
@@ -52,6 +54,15 @@ package: .venv/installed ## write cellbycell from what the chapters define
 
 chapter: .venv/installed ## lay out a chapter that passes every check (NAME=layer_norm)
 	@.venv/bin/python -m tools.commands.chapter '$(NAME)'
+
+grade: .venv/installed ## say which answers of a class are right (NB=book/x.ipynb SUBMISSIONS=folder OUT=grades.csv)
+	@.venv/bin/python -m tools.commands.grade '$(NB)' '$(SUBMISSIONS)' '$(OUT)'
+
+sheet: .venv/installed ## write a chapter's exercises to build/sheets/ (NB=book/x.ipynb, FRAMEWORK=pytorch, GRADED=1 without checks)
+	@.venv/bin/python -m tools.commands.sheet '$(NB)' '$(FRAMEWORK)' '$(GRADED)'
+
+single: .venv/installed ## write a chapter in one framework to build/sheets/ (NB=book/x.ipynb FRAMEWORK=pytorch)
+	@.venv/bin/python -m tools.commands.single '$(NB)' '$(FRAMEWORK)'
 
 mutants: .venv/installed ## put mistakes into the chapters and count which are noticed (SAMPLE=40 of each)
 	@.venv/bin/python -m tools.measure.mutants $(SAMPLE:%=--sample=%) $(NB)
