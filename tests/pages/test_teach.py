@@ -1,14 +1,19 @@
 """The page for teachers is held to the chapters that it speaks of."""
 
 import re
+import subprocess
+import sys
+import textwrap
 from functools import cache
 
+import nbformat
 import pytest
 
 from tools.net.markdown import anchor, links, sections
 from tools.net.rules.exercises import EXERCISE
 from tools.notebooks import Notebook
 from tools.settings import BOOK, ROOT, chapters
+from tools.teach.exercises import sheet
 
 TEACH = (BOOK / "teach.md").read_text("utf-8")
 LEVELS = ["easy", "medium", "hard"]
@@ -116,3 +121,21 @@ def test_each_part_has_ten_questions_of_each_kind(kind):
     for block in found:
         numbers = re.findall(r"(?m)^(\d+)\. .*\)$", block)
         assert numbers == [str(n) for n in range(1, 11)], block
+
+
+def test_the_walk_names_the_mistakes_of_three_students(tmp_path):
+    lines = re.search(r"(?s)<<'END'\n(.*?)\n *END\n", TEACH)[1]
+    said = re.search(r"(?s)```text\n(.*?)\n *```", TEACH)[1]
+    assert "make sheet NB=book/masks.ipynb GRADED=1" in TEACH
+    sheets = tmp_path / "build" / "sheets"
+    sheets.mkdir(parents=True)
+    notebook = sheet(BOOK / "masks.ipynb", graded=True)
+    (sheets / "masks-graded.ipynb").write_text(nbformat.writes(notebook))
+    play = [sys.executable, "-c", textwrap.dedent(lines)]
+    subprocess.run(play, cwd=tmp_path, check=True)
+    submissions, grades = tmp_path / "build/submissions", tmp_path / "a.csv"
+    command = [sys.executable, "-m", "tools.commands.grade"]
+    command += ["book/masks.ipynb", str(submissions), str(grades)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    found = [",".join(line.split(",")[:2]) for line in grades.open()]
+    assert found == textwrap.dedent(said).strip().split("\n")
