@@ -8,14 +8,7 @@ import pytest
 from nbformat.v4 import new_code_cell
 
 from tools.teach.exercises import exercises, sheet
-
-
-def solution(exercise):
-    """Return the solution of an exercise under the name of its stub."""
-    name, source = exercise.name, exercise.solution.source
-    return source.replace(f"def {name}_solution", f"def {name}").split(
-        "\n\n\n"
-    )[0]
+from tools.teach.export import solved
 
 
 @pytest.fixture(scope="session")
@@ -33,7 +26,7 @@ def handed_in():
         by_id = {cell.id: cell for cell in node.cells}
         for exercise in exercises(path):
             if cell := by_id.get(exercise.stub.id):
-                source = answers.get(exercise.number, solution(exercise))
+                source = answers.get(exercise.number, solved(exercise))
                 cell.source = source or cell.source
         node.cells += map(new_code_cell, more)
         return nbformat.writes(node)

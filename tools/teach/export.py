@@ -14,8 +14,13 @@ from tools.teach.living import living
 from tools.teach.statements import slice_of
 
 POINTS = {"easy": 1, "medium": 2, "hard": 3}
-# In a namespace of its own, which no cell of a student's has touched.
+# In a namespace of its own, and with modules as they were.
 TEST = """\
+{margin}import importlib, sys, warnings, numpy
+{margin}for module in [m for m in sys.modules if m.startswith("cellbycell")]:
+{margin}    del sys.modules[module]
+{margin}with warnings.catch_warnings(action="ignore"):
+{margin}    importlib.reload(numpy)
 {margin}book = {{"__name__": "book"}}
 {margin}exec('''
 {check}
@@ -39,11 +44,10 @@ c.ExecutePreprocessor.timeout = 300
 OTTER = """\
 # ASSIGNMENT CONFIG
 name: {stem}
-export_cell: false
+init_cell: false
 check_all_cell: false
-init_cell: true
+export_cell: false
 tests:
-  files: true
   ok_format: false"""
 
 
@@ -92,8 +96,11 @@ def check_of(before, exercise, framework):
         and exercise.name not in s.binds
         and not (isinstance(s.node, ast.Expr) and exercise.checker in s.reads)
     ]
-    helpers = slice_of(living(code(before), framework), checks)
-    return "\n".join(s.source for s in [*helpers, *checks]).strip()
+    [bring] = [c for c in before if 'find_spec("cellbycell")' in c.source]
+    others = [cell for cell in before if cell is not bring]
+    helpers = slice_of(living(code(others), framework), checks)
+    sources = [s.source for s in [*helpers, *checks]]
+    return "\n".join([bring.source, *sources])
 
 
 def test_of(exercise, check, margin=""):
@@ -121,18 +128,15 @@ def solved(exercise):
 
 def of_nbgrader(exercise, stub, check):
     """Return the cells of an exercise: answer and test."""
-    answer = f"{stub}\n\n\n{marked('### {} SOLUTION', solved(exercise))}"
-    test = test_of(exercise, check)
+    answer = f"{stub}\n\n{marked('### {} SOLUTION', solved(exercise))}"
+    hidden = marked("### {} HIDDEN TESTS", test_of(exercise, check))
+    test = f"# This cell is graded; leave it as it is.\n{hidden}"
     of_answer = {"grade": False, "solution": True, "locked": False}
     of_test = {"grade": True, "solution": False, "locked": True}
     of_test["points"] = POINTS[exercise.level]
     pairs = [
         ("answer", answer, of_answer),
-        (
-            "test",
-            marked("### {} HIDDEN TESTS", test_of(exercise, check)),
-            of_test,
-        ),
+        ("test", test, of_test),
     ]
     cells = []
     for kind, source, told in pairs:
@@ -150,7 +154,7 @@ def of_nbgrader(exercise, stub, check):
 def of_otter(exercise, stub, check):
     """Return the cells of an exercise, and those that mark them."""
     lines = solved(exercise)
-    answer = f"{stub}\n\n\n# BEGIN SOLUTION NO PROMPT\n{lines}\n# END SOLUTION"
+    answer = f"{stub}\n\n# BEGIN SOLUTION NO PROMPT\n{lines}\n# END SOLUTION"
     points = POINTS[exercise.level]
     test = test_of(exercise, check, "    ")
     return [
