@@ -1,7 +1,7 @@
 """Say in every footer which edition of the book this is.
 
 CITATION.cff has version and date. A site whose links lead to the edition's
-tag is that edition; any other has changes since, and says so.
+tag is that edition; any other may have changed since, and says so.
 """
 
 from pathlib import Path
@@ -17,9 +17,10 @@ def words(citation, branch, address):
     address: of the repository, which has the changelog, or "".
     """
     version, date = citation["version"], citation["date-released"]
-    text = f"Edition {version}, {date}"
-    if branch != version:
-        text += ", with changes since"
+    if branch == version:
+        text = f"Edition {version}, {date}"
+    else:
+        text = f"Latest text, which may differ from edition {version}, {date}"
     if address:
         changes = f"{address}/blob/main/CHANGELOG.md"
         text += f'; <a href="{changes}">changes and errata</a>'

