@@ -101,8 +101,10 @@ def test_the_table_of_levels_counts_them():
     for level in [*LEVELS, "all"]:
         times = [m for _, _, kind, m in found if level in (kind, "all")]
         hours, minutes = divmod(sum(times), 60)
+        low, high = (round(n * sum(times) / 60) for n in (2, 3))
         wanted = [str(len(times)), f"{hours} h {minutes}"]
-        assert table[level][:2] == wanted, f"{level}: {wanted}"
+        wanted.append(f"{low} to {high} h")
+        assert table[level] == wanted, f"| {level} | {' | '.join(wanted)} |"
 
 
 def test_a_session_has_ninety_minutes_and_each_chapter_its_sessions():
