@@ -53,8 +53,9 @@ def branch():
 
 
 def edition():
-    """Return version and date of the newest edition in the changelog."""
-    return EDITION.search(CHANGELOG.read_text("utf-8")).groups()
+    """Return version and date of the changelog's newest edition, or ""."""
+    found = EDITION.search(CHANGELOG.read_text("utf-8"))
+    return found.groups() if found else ("", "")
 
 
 def colab_link(path):

@@ -49,8 +49,9 @@ def check(version, out):
         raise ReleaseError(f"{version!r} is no version of the book; {USAGE}")
     if version != newest:
         raise ReleaseError(
-            f"The newest entry of CHANGELOG.md is {newest}, not {version}: "
-            f"write an entry, or run: git switch --detach {version}"
+            f"The newest entry of CHANGELOG.md is not one of {version}: write "
+            "it, headed as in ## 2026.1, 2026-11-23; or, for an edition that "
+            f"has a tag, run: git switch --detach {version}"
         )
     if files := stale():
         raise ReleaseError(
