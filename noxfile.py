@@ -172,6 +172,14 @@ def source(notebook, name):
 
 
 @nox.session(venv_backend="none")
+def sheets(session):
+    """Each sheet runs, and each chapter in one framework; half an hour."""
+    session.run("make", ".venv/installed")
+    python = [".venv/bin/python", "-m", "pytest", "--numprocesses=0"]
+    session.run(*python, "tests/proof/tools/test_sheets.py", "--all-sheets")
+
+
+@nox.session(venv_backend="none")
 def sphinx(session):
     """Sphinx without Jupyter Book builds the same pages."""
     build_alone(session, ".venv/bin/python")

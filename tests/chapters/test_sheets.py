@@ -5,6 +5,7 @@ all chapters run in `nox --session sheets`.
 """
 
 import ast
+import copy
 import re
 
 import nbformat
@@ -50,7 +51,8 @@ def test_a_sheet_has_every_exercise_and_no_solution(name, graded):
     nbformat.validate(notebook)
     text = "\n".join(cell.source for cell in notebook.cells)
     assert "CC BY 4.0" in text and "MIT licence" in text
-    assert not re.search(r"<!--|\]\((?!https?:)", text)
+    prose = [c.source for c in notebook.cells if c.cell_type == "markdown"]
+    assert not re.search(r"<!--|\]\((?!https?:)", "\n".join(prose))
     ids = [cell.id for cell in notebook.cells]
     assert found
     for exercise in found:
@@ -102,7 +104,7 @@ def test_a_sheet_runs_and_nothing_is_attempted_yet(framework):
     path = chapter_of("masks")
     found, names = outputs(sheet(path, framework))
     said = [f"Exercise {n}: not attempted yet." for n in range(1, 6)]
-    assert found == said
+    assert [x for x in found if x is not None] == said
     for exercise in exercises(path):
         solution = exercise.solution.source.split("\n\n\nassert")[0]
         exec(solution, names)
@@ -146,15 +148,16 @@ def sliced(*sources):
         (["x = 1", "y = [x for x in range(3)]"], "y", [1]),
         (["x = 0", "for i in range(3):\n    x += i"], "x", [0, 1]),
         (["x = 0", "if x:\n    y = 1"], "x", [0]),
-        (["def f(x):\n    x.append(1)", "x = []", "f(x)"], "x", [0, 1, 2]),
+        (["def f(x):\n    x.append(1)", "x = []", "f(x)\n0"], "x", [0, 1, 2]),
         (["y = 1", "def f(y):\n    return y"], "f(2)", [1]),
         (["import a", "import b\nimport c"], "c", [1]),
     ],
 )
 def test_a_slice_has_what_is_needed(before, asked, kept):
     found = sliced(*before, asked)
-    wanted = [before[place].split("\n")[-1] for place in kept]
-    assert [source.split("\n")[-1] for source in found] == wanted
+    wanted = [before[place].removesuffix("\n0") for place in kept]
+    wanted = [source.split("\n")[-1].strip() for source in wanted]
+    assert [source.split("\n")[-1].strip() for source in found] == wanted
 
 
 def test_a_seed_stays_with_what_is_drawn():
@@ -189,7 +192,7 @@ def test_what_needs_the_other_framework_goes(sources, left):
 
 
 def test_a_check_that_needs_a_solution_is_refused():
-    exercise = exercises(chapter_of("masks"))[0]
+    exercise = copy.deepcopy(exercises(chapter_of("masks"))[0])
     exercise.checks[0].source += "\n\n\ncount_pairs_solution(1, 2)"
     with pytest.raises(TeachError, match="Exercise 1: .*count_pairs_solution"):
         needs(exercise, None, False)

@@ -143,7 +143,7 @@ def cut(source, parts, lost):
         middle.append(text[start : later[0] if later else end])
     if kept[-1] != spans[-1]:
         middle[-1] = text[slice(*kept[-1])]
-    if len(kept) == 1 and not tail.lstrip().startswith(b","):
+    if len(kept) == 1 == len(parts[0]) and not tail.lstrip().startswith(b","):
         tail = b"," + tail  # or a tuple would be none
     return (head + b"".join(middle) + tail).decode()
 
