@@ -58,6 +58,9 @@ chapter: .venv/installed ## lay out a chapter that passes every check (NAME=laye
 grade: .venv/installed ## say which answers of a class are right (NB=book/x.ipynb SUBMISSIONS=folder OUT=grades.csv)
 	@.venv/bin/python -m tools.commands.grade '$(NB)' '$(SUBMISSIONS)' '$(OUT)'
 
+export: .venv/installed ## write exercises for a grader to build/exports/ (NB=book/x.ipynb FOR=nbgrader or otter, FRAMEWORK=pytorch)
+	@.venv/bin/python -m tools.commands.export '$(NB)' '$(FOR)' '$(FRAMEWORK)'
+
 sheet: .venv/installed ## write a chapter's exercises to build/sheets/ (NB=book/x.ipynb, FRAMEWORK=pytorch, GRADED=1 without checks)
 	@.venv/bin/python -m tools.commands.sheet '$(NB)' '$(FRAMEWORK)' '$(GRADED)'
 

@@ -3,14 +3,20 @@
 The sheets are those of Masks, which needs NumPy alone.
 """
 
+import copy
 import csv
+import functools
 import subprocess
 import sys
 
+import nbformat
 import pytest
+from nbformat.v4 import new_code_cell
 
 from tools.commands.grade import main
 from tools.settings import BOOK, ROOT
+from tools.teach.exercises import exercises, sheet
+from tools.teach.export import solved
 
 WRONG = """
 def window_mask(seq_len, window):
@@ -84,6 +90,27 @@ TAMPERED = [
 ]
 
 
+@functools.cache
+def empty(graded):
+    return sheet(BOOK / "masks.ipynb", graded=graded)
+
+
+def handed_in(answer, *more, graded=True):
+    """Return a sheet as text, all solved, but exercise 2 with this answer.
+
+    more: the sources of further cells.
+    """
+    node = copy.deepcopy(empty(graded))
+    by_id = {cell.id: cell for cell in node.cells}
+    for exercise in exercises(BOOK / "masks.ipynb"):
+        source = solved(exercise)
+        if exercise.number == 2 and answer is not None:
+            source = answer or exercise.stub.source
+        by_id[exercise.stub.id].source = source
+    node.cells += map(new_code_cell, more)
+    return nbformat.writes(node)
+
+
 def grades(folder):
     """Return {student: row} of the CSV that the command writes."""
     command = [sys.executable, "-m", "tools.commands.grade"]
@@ -95,15 +122,13 @@ def grades(folder):
 
 
 @pytest.fixture(scope="module")
-def rows(handed_in, tmp_path_factory):
+def rows(tmp_path_factory):
     folder = tmp_path_factory.mktemp("class") / "sheets"
     (folder / "group").mkdir(parents=True)
     for name, (answer, _) in CLASS.items():
-        answers = {} if answer is None else {2: answer}
-        text = handed_in(BOOK / "masks.ipynb", answers)
+        text = handed_in(answer)
         (folder / f"{name}.ipynb").write_text(text, "utf-8")
-    answers = {2: WRONG.format("pass")}
-    text = handed_in(BOOK / "masks.ipynb", answers, *TAMPERED, graded=False)
+    text = handed_in(WRONG.format("pass"), *TAMPERED, graded=False)
     (folder / "group" / "tampered.ipynb").write_text(text, "utf-8")
     (folder / "text.ipynb").write_text("[1, 2]", "utf-8")
     return grades(folder)

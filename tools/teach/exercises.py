@@ -7,7 +7,9 @@ itself: with the helper cells that they need, and without their solutions.
 import ast
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import groupby, pairwise, takewhile
+from pathlib import Path
 
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
@@ -121,6 +123,15 @@ def read(path):
 
     The cells are those before the exercises.
     """
+    path = Path(path)
+    if not path.exists():
+        Notebook.read(path)  # says what is wrong
+    return read_once(path, path.stat().st_mtime_ns)
+
+
+@cache
+def read_once(path, changed):
+    """Return what read returns, of the file as changed at that time."""
     before, intro, rest = divided(Notebook.read(path).cells)
     found = []
     for cell in rest:

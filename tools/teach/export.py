@@ -16,15 +16,17 @@ from tools.teach.statements import slice_of
 POINTS = {"easy": 1, "medium": 2, "hard": 3}
 # In a namespace of its own, and with modules as they were.
 TEST = """\
-{margin}import importlib, sys, warnings, numpy
+{margin}import importlib, linecache, sys, warnings, numpy
 {margin}for module in [m for m in sys.modules if m.startswith("cellbycell")]:
 {margin}    del sys.modules[module]
 {margin}with warnings.catch_warnings(action="ignore"):
 {margin}    importlib.reload(numpy)
-{margin}book = {{"__name__": "book"}}
-{margin}exec('''
+{margin}source = '''
 {check}
-''', book)
+'''
+{margin}linecache.cache["check"] = 0, None, source.splitlines(True), "check"
+{margin}book = {{"__name__": "book"}}
+{margin}exec(compile(source, "check", "exec"), book)
 {margin}verdict = book["{checker}"]({name})
 {margin}assert verdict == "Exercise {number}: correct.", verdict"""
 OTTER_TEST = '''\

@@ -3,7 +3,7 @@
 import ast
 
 from tools.notebooks import tags
-from tools.teach.statements import MODULES, Statement
+from tools.teach.statements import MODULES, Statement, fixed_names
 
 
 def living(statements, framework):
@@ -16,16 +16,21 @@ def living(statements, framework):
     if framework is None:
         return list(statements)
     never, [other] = set(), {*MODULES} - {framework}
+    fixed = fixed_names(statements)
     while True:
-        dead, alive, left = Dead(never), set(), []
+        dead, alive, left, twin = Dead(never, fixed), set(), [], set()
         for statement in statements:
             found = dead.left_of(statement, framework, other)
-            if found:
-                left.append(found)
-                dead.names -= found.binds
-                alive |= found.binds
-            lost = statement.binds - (found.binds if found else set())
-            dead.names |= lost
+            kept = found.binds if found else set()
+            if framework in tags(statement.cell):
+                twin |= kept
+            elif other not in tags(statement.cell):
+                twin = set()
+            left += [found] * bool(found)
+            alive |= kept
+            # What both twins bind is there without the other one.
+            dead.names -= kept
+            dead.names |= statement.binds - kept - twin
         # A function may read what dies only below it.
         gone = {n for s in statements for n in s.binds} - alive
         if gone <= never:
@@ -36,8 +41,8 @@ def living(statements, framework):
 class Dead:
     """The names, and the entries of dictionaries, that have gone so far."""
 
-    def __init__(self, names):
-        self.names, self.entries = set(names), set()
+    def __init__(self, names, fixed):
+        self.names, self.fixed, self.entries = set(names), fixed, set()
 
     def left_of(self, statement, framework, other):
         """Return what is left of a statement, or None; note what is lost."""
@@ -55,7 +60,7 @@ class Dead:
         if entry:
             self.entries.add(entry)
         else:  # what is not filled as it was meant to be is of no use
-            self.names |= statement.changes
+            self.names |= statement.changes - self.fixed
         return None
 
     def touches(self, statement):
@@ -138,7 +143,7 @@ def cut(source, parts, lost):
         middle.append(text[start : later[0] if later else end])
     if kept[-1] != spans[-1]:
         middle[-1] = text[slice(*kept[-1])]
-    if len(kept) == 1 and not tail.lstrip().startswith(b","):
+    if len(kept) == 1 == len(parts[0]) and not tail.lstrip().startswith(b","):
         tail = b"," + tail  # or a tuple would be none
     return (head + b"".join(middle) + tail).decode()
 

@@ -28,6 +28,7 @@ class Statement:
     """A statement at the top of a cell, and the names that it touches.
 
     binds: gives them a new value. changes: changes the value they have.
+    given: to a call that may change it.
     reads: when it runs. later: when a function that it defines is called.
     """
 
@@ -36,6 +37,7 @@ class Statement:
     node: ast.stmt
     binds: set
     changes: set
+    given: set
     reads: set
     later: set
     is_last: bool = False
@@ -117,7 +119,7 @@ def statements(cell):
 
 
 def names_of(source, node, is_last):
-    """Return what a statement binds, changes, reads, and reads later."""
+    """Return what a statement binds, changes, gives, reads, reads later."""
     table = symtable.symtable(source, "cell", "exec")
     binds, reads, later = set(), set(), set()
     for symbol in table.get_symbols():
@@ -136,11 +138,9 @@ def names_of(source, node, is_last):
             if symbol.is_global() and symbol.is_referenced()
         }
         inner += [(child, found) for child in table.get_children()]
-    changes = set(changed(node, is_last))
-    if isinstance(node, ast.AugAssign):
-        changes |= {root(node.target)}
+    changes, given = touched(node, is_last)
     reads -= {name for name, stored in first_uses(node).items() if stored}
-    return binds - changes, changes, reads | changes, later
+    return binds - changes, changes, given, reads | changes, later
 
 
 def first_uses(node):
@@ -176,30 +176,33 @@ def root(node):
     return node.id
 
 
-def changed(node, is_last):
-    """Yield the names whose values a statement changes, not in a function.
+def touched(node, is_last):
+    """Return the names whose values a statement changes, and may change.
 
-    By x[...] = or x.a =, and by a call that stands alone, such as
-    x.append(1): it may change whatever it is given. is_last: of a cell.
+    It changes x by x[...] = and x.a =, and by a call x.append(1) that stands
+    alone; such a call may change whatever it is given. The last line of a
+    cell shows what a call returns.
     """
-    todo, top = [node], node
+    changes, given, todo = set(), [], [node]
     while todo:
-        node = todo.pop()
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Lambda)):
+        part = todo.pop()
+        if isinstance(part, (ast.FunctionDef, ast.ClassDef, ast.Lambda)):
             continue
-        todo += ast.iter_child_nodes(node)
-        if isinstance(node, (ast.Subscript, ast.Attribute)):
-            if isinstance(node.ctx, (ast.Store, ast.Del)):
-                yield root(node)
-        if isinstance(node, ast.Expr) and is_call(call := node.value):
-            # The last line of a cell shows what it gives; a method may be
-            # for its effect even so.
-            given = [] if is_last and node is top else call.args
+        todo += ast.iter_child_nodes(part)
+        if isinstance(part, (ast.Subscript, ast.Attribute)):
+            if isinstance(part.ctx, (ast.Store, ast.Del)):
+                changes.add(root(part))
+        elif isinstance(part, ast.AugAssign):
+            changes.add(root(part.target))
+        elif isinstance(part, ast.Expr) and is_call(call := part.value):
+            if SHOWS.fullmatch(root(call.func)):
+                continue
             if isinstance(call.func, ast.Attribute):
-                given = [call.func.value, *given]
-            if not SHOWS.fullmatch(root(call.func)):
-                given = (x for x in given if not is_call(x))
-                yield from {*map(root, given)} - {"", *dir(builtins)}
+                changes.add(root(call.func))
+            if not (is_last and part is node):
+                given += [arg for arg in call.args if not is_call(arg)]
+    nothing = {"", *dir(builtins)}
+    return changes - nothing, {*map(root, given)} - nothing
 
 
 def slice_of(before, asked):
@@ -208,7 +211,7 @@ def slice_of(before, asked):
     A name that a function reads when it is called may have any value that it
     ever had, so all of them are kept; one that is read at once, the last.
     """
-    fixed = {n for s in before if s.imports or s.defines for n in s.binds}
+    fixed = fixed_names(before)
     late, kept = set(), []
     while True:
         need, was = set(late), (set(late), [s.source for s in kept])
@@ -223,10 +226,21 @@ def slice_of(before, asked):
                 need -= statement.binds - late
             need |= statement.reads | statement.later
             late |= statement.later
+            if "globals" in statement.reads:
+                need |= fixed
             if not is_asked:
                 kept.insert(0, statement)
         if (late, [s.source for s in kept]) == was:
             return kept
+
+
+def fixed_names(statements):
+    """Return the names of modules, functions and classes.
+
+    np.set_printoptions() changes no np that matters to anybody.
+    """
+    fixed = (s for s in statements if s.imports or s.defines)
+    return {name for statement in fixed for name in statement.binds}
 
 
 def is_wanted(statement, need, fixed, kept):
@@ -241,4 +255,6 @@ def is_wanted(statement, need, fixed, kept):
         return statement.changes & need if is_setup else near
     if statement.for_tensorflow:
         return {m for s in kept for m in s.imports} & MODULES["tensorflow"]
-    return (statement.binds | statement.changes - fixed) & need
+    return (
+        statement.binds | (statement.changes | statement.given) - fixed
+    ) & need
