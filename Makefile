@@ -20,7 +20,7 @@ PARTS := _config.yml _toc.yml $(wildcard CITATION.cff) \
 	$(shell find book/_* $(wildcard cellbycell) -type f ! -path '*/__pycache__/*')
 
 .PHONY: help site serve watch pdf test proof outputs package mutants wild chapter bench \
-	sheet single grade constraints repository edition release clean
+	sheet single grade export constraints repository edition release clean
 .DEFAULT_GOAL := help
 
 help: ## list these commands
