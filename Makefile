@@ -8,17 +8,19 @@ REQUIREMENTS = requirements.txt
 PORT = 8000
 ROUNDS = 1
 SAMPLE =
+FRAMEWORK =
+GRADED =
 export PYTHON INSTALL REQUIREMENTS
 # An activated environment must not leak into this one, and without its cache
 # of compiled files every process compiles all tests anew.
 unexport PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE
 
 PAGES := $(shell find book -name '*.md' -o -name '*.ipynb')
-PARTS := _config.yml _toc.yml \
+PARTS := _config.yml _toc.yml $(wildcard CITATION.cff) \
 	$(shell find book/_* $(wildcard cellbycell) -type f ! -path '*/__pycache__/*')
 
 .PHONY: help site serve watch pdf test proof outputs package mutants wild chapter bench \
-	constraints repository clean
+	sheet single grade export constraints repository edition release clean
 .DEFAULT_GOAL := help
 
 help: ## list these commands
@@ -53,6 +55,18 @@ package: .venv/installed ## write cellbycell from what the chapters define
 chapter: .venv/installed ## lay out a chapter that passes every check (NAME=layer_norm)
 	@.venv/bin/python -m tools.commands.chapter '$(NAME)'
 
+grade: .venv/installed ## say which answers of a class are right (NB=book/x.ipynb SUBMISSIONS=folder OUT=grades.csv)
+	@.venv/bin/python -m tools.commands.grade '$(NB)' '$(SUBMISSIONS)' '$(OUT)'
+
+export: .venv/installed ## write exercises for a grader to build/exports/ (NB=book/x.ipynb FOR=nbgrader or otter, FRAMEWORK=pytorch)
+	@.venv/bin/python -m tools.commands.export '$(NB)' '$(FOR)' '$(FRAMEWORK)'
+
+sheet: .venv/installed ## write a chapter's exercises to build/sheets/ (NB=book/x.ipynb, FRAMEWORK=pytorch, GRADED=1 without checks)
+	@.venv/bin/python -m tools.commands.sheet '$(NB)' '$(FRAMEWORK)' '$(GRADED)'
+
+single: .venv/installed ## write a chapter in one framework to build/sheets/ (NB=book/x.ipynb FRAMEWORK=pytorch)
+	@.venv/bin/python -m tools.commands.single '$(NB)' '$(FRAMEWORK)'
+
 mutants: .venv/installed ## put mistakes into the chapters and count which are noticed (SAMPLE=40 of each)
 	@.venv/bin/python -m tools.measure.mutants $(SAMPLE:%=--sample=%) $(NB)
 
@@ -67,6 +81,12 @@ constraints: ## write constraints.txt and .ci/site.txt anew from requirements.tx
 
 repository: .venv/installed ## set the repository's address (SLUG=owner/name)
 	@.venv/bin/python -m tools.commands.repository '$(SLUG)'
+
+edition: site ## write the newest edition of CHANGELOG.md where it stands, and keep its anchors
+	@.venv/bin/python -m tools.commands.edition
+
+release: .venv/installed ## make an edition's files (VERSION=2026.1 OUT=folder, UNTESTED=1 without tests)
+	@.venv/bin/python -m tools.commands.release '$(VERSION)' '$(OUT)' '$(UNTESTED)'
 
 clean: ## remove what was built and caches, but not .venv
 	rm -rf _build build .hypothesis .pytest_cache .ruff_cache

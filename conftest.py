@@ -27,6 +27,11 @@ def pytest_addoption(parser):
         help="leave out what other chapters are held to: book/masks.ipynb",
     )
     parser.addoption(
+        "--all-sheets",
+        action="store_true",
+        help="run the sheets of all chapters, and each in one framework",
+    )
+    parser.addoption(
         "--cell-timeout",
         metavar="SECONDS",
         type=float,

@@ -172,6 +172,23 @@ def source(notebook, name):
 
 
 @nox.session(venv_backend="none")
+def sheets(session):
+    """Each sheet runs, and each chapter in one framework; half an hour."""
+    session.run("make", ".venv/installed")
+    python = [".venv/bin/python", "-m", "pytest", "--numprocesses=0"]
+    session.run(*python, "tests/proof/tools/test_sheets.py", "--all-sheets")
+
+
+@nox.session(python="3.11")
+def graders(session):
+    """nbgrader and otter-grader take what `make export` writes."""
+    session.install("nbgrader==0.9.6", "otter-grader==7.0.0")
+    session.install(*pins(["numpy", *TOOLS]))
+    pytest = ["python", "-m", "pytest", "--numprocesses=0"]
+    session.run(*pytest, "tests/graders")
+
+
+@nox.session(venv_backend="none")
 def sphinx(session):
     """Sphinx without Jupyter Book builds the same pages."""
     build_alone(session, ".venv/bin/python")

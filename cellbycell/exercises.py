@@ -115,7 +115,8 @@ def require(found, options, otherwise):
     is_half = halves and not np.array_equal(found, np.round(found))
     rounding = {"rtol": 0.01, "atol": 0.01} if is_half else {}
     for says, wanted in options.items():
-        if np.allclose(found, wanted, **rounding):
+        whole = {"rtol": 0} if is_whole(wanted) else {}
+        if np.allclose(found, wanted, **(rounding | whole)):
             if says:
                 raise Wrong(says)
             return
@@ -145,10 +146,18 @@ def ask_answer(answer, given, shape):
 
 def agree(found, wanted):
     """Tell whether two arrays agree up to rounding; NaN agrees with NaN."""
-    shape = np.shape(wanted)
-    return found.shape == shape and np.allclose(
-        found, wanted, rtol=1e-4, atol=1e-5, equal_nan=True
-    )
+    return found.shape == np.shape(wanted) and close(found, wanted).all()
+
+
+def close(found, wanted):
+    """Tell where arrays agree up to rounding; integers are not rounded."""
+    rtol = 0 if is_whole(wanted) else 1e-4
+    return np.isclose(found, wanted, rtol, 1e-5, equal_nan=True)
+
+
+def is_whole(numbers):
+    """Tell whether these are integers."""
+    return np.asarray(numbers).dtype.kind in "iu"
 
 
 def explain(found, right, mistakes, otherwise):
@@ -161,7 +170,7 @@ def explain(found, right, mistakes, otherwise):
             return verdict
     if found.shape != right.shape:
         return f"the shape is {found.shape}, not {right.shape}"
-    index = np.argwhere(~np.isclose(found, right, 1e-4, 1e-5))[0].tolist()
+    index = np.argwhere(~close(found, right))[0].tolist()
     number = str(found[tuple(index)].item())[:6]
     return otherwise.format(f"{number} at {index}" if index else number)
 

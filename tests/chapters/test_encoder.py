@@ -28,7 +28,7 @@ def book(chapter):
 
 
 def layer(d, f):
-    return 4 * d * d + 4 * d + 2 * d * f + f + d + 4 * d
+    return 4 * d * d + 2 * d * f + 2 * d
 
 
 def norm(x, variance, epsilon=0.0):
@@ -68,12 +68,24 @@ def sample(x):
 WRONG = {
     "encoder_parameters": [
         ("the final norm is missing.", lambda n, d, f: n * layer(d, f)),
-        ("a norm has two vectors.", lambda n, d, f: n * layer(d, f) + d),
         (
-            "linear layers have biases.",
-            lambda n, d, f: n * (layer(d, f) - 5 * d - f) + 2 * d,
+            "this is the count with biases and shifts.",
+            lambda n, d, f: n * (layer(d, f) + 7 * d + f) + 2 * d,
         ),
+        (
+            "linear layers keep no biases.",
+            lambda n, d, f: n * (layer(d, f) + 5 * d + f) + d,
+        ),
+        (
+            "norms keep no shifts.",
+            lambda n, d, f: n * (layer(d, f) + 2 * d) + 2 * d,
+        ),
+        ("there is one final norm.", lambda n, d, f: n * (layer(d, f) + d)),
         ("7 is wrong for 6 layers.", lambda n, d, f: 7),
+        (  # A count is exact.
+            "18881025 is wrong for 6 layers.",
+            lambda n, d, f: n * layer(d, f) + d + 1,
+        ),
     ],
     "numpy_layer_norm": [
         (

@@ -24,8 +24,8 @@ def product(offset, d_model):
     return np.cos(offset * turns(d_model)).sum()
 
 
-def count(length, d_model, radians):
-    return int((radians / turns(d_model) <= length).sum())
+def rounds(length, d_model, radians=6.2832):
+    return length * turns(d_model) // radians
 
 
 def interleaved(offset, d_model):
@@ -71,40 +71,56 @@ def without_zero(turn, n):
 
 
 WRONG = {
-    "position_distance": [
+    "norm_of_mean": [
         (
-            "this is the square of the distance; take the root.",
-            lambda k, d: d - 2 * product(k, d),
+            "this is the square of the norm; take the root.",
+            lambda k, d: (d + 2 * product(k, d)) / 4,
         ),
-        ("this is the similarity; the distance falls when it rises.", product),
+        ("this is the similarity.", product),
         (
-            "the product occurs twice in |a - b|^2.",
-            lambda k, d: math.sqrt(d - product(k, d)),
+            "the product occurs twice in |a + b|^2.",
+            lambda k, d: math.sqrt(d + product(k, d)) / 2,
         ),
         (
             "this is for vectors of norm 1.",
-            lambda k, d: math.sqrt(2 - 4 * product(k, d) / d),
+            lambda k, d: math.sqrt(2 + 4 * product(k, d) / d) / 2,
         ),
         (
-            "this is the norm of the sum; mind a sign.",
+            "this is the norm of the sum, not of the mean.",
             lambda k, d: math.sqrt(d + 2 * product(k, d)),
         ),
+        (
+            "half the distance; mind a sign.",
+            lambda k, d: math.sqrt(d - 2 * product(k, d)) / 2,
+        ),
+        (
+            "the mean of two norms is no norm of a mean.",
+            lambda k, d: math.sqrt(d / 2),
+        ),
     ],
-    "hands_come_round": [
+    "whole_rounds": [
         (
             "these are columns; a hand has two.",
-            lambda n, d: 2 * count(n, d, 6.2832),
+            lambda n, d: 2 * rounds(n, d).sum(),
         ),
         (
-            "these are the hands that do not come round.",
-            lambda n, d: d // 2 - count(n, d, 6.2832),
+            "these are the hands that come round.",
+            lambda n, d: (rounds(n, d) >= 1).sum(),
         ),
-        ("a round is 2 pi radians.", lambda n, d: count(n, d, 1)),
-        ("half a round is not a round.", lambda n, d: count(n, d, math.pi)),
         (
-            "the fastest hand needs 6.28 steps, at any width.",
-            lambda n, d: count(n, 512, 6.2832),
+            "rounds that are not complete are counted.",
+            lambda n, d: (n * turns(d) / 6.283185307).sum(),
         ),
+        (
+            "each hand has its own incomplete round.",
+            lambda n, d: int((n * turns(d) / 6.2832).sum()),
+        ),
+        ("a round is 2 pi radians.", lambda n, d: rounds(n, d, 1).sum()),
+        (
+            "half a round is not a round.",
+            lambda n, d: rounds(n, d, math.pi).sum(),
+        ),
+        ("the width is always 512.", lambda n, d: rounds(n, 512).sum()),
     ],
     "rotation_halves": [
         ("this is the matrix of the interleaved layout.", interleaved),

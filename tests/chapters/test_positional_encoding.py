@@ -44,6 +44,10 @@ def changed(change, angle=right_angle):
     return lambda n, d: change(slip(angle)(np.arange(n), d))
 
 
+def cosines_first(table):
+    return np.hstack([table[:, 1::2], table[:, 0::2]])
+
+
 def in_halves(table):
     return np.hstack([table[:, 0::2], table[:, 1::2]])
 
@@ -94,18 +98,19 @@ WRONG = {
     "halves_table": [
         ("this is the interleaved layout, unchanged.", changed(lambda x: x)),
         (
-            "the sines come first.",
-            changed(lambda x: np.hstack([x[:, 1::2], x[:, 0::2]])),
+            "the cosines come first.",
+            changed(in_halves),
         ),
         (
             "these are tensor2tensor's speeds, d/2 - 1.",
             changed(
-                in_halves, lambda p, c, d: p / 10000 ** (pair(c) / (d - 2))
+                cosines_first,
+                lambda p, c, d: p / 10000 ** (pair(c) / (d - 2)),
             ),
         ),
         (
             "the shape is (10, 4) instead of (10, 5).",
-            changed(lambda x: in_halves(x[:, : x.shape[1] // 2 * 2])),
+            changed(lambda x: cosines_first(x[:, : x.shape[1] // 2 * 2])),
         ),
         (
             "these are not pairs; reshape to (-1, 3, 2).",

@@ -110,6 +110,10 @@ WRONG = {
     "find_bug": [
         ("it calls 4 checks for 'no causal mask'", ask_all),
         (
+            "it returns \"['no causal mask']\", which is no candidate",
+            lambda ask: np.array(["no causal mask"]),
+        ),
+        (
             "it takes 'one position for all' for 'no causal mask'",
             lambda ask: "no causal mask" if not ask("steps") else "",
         ),

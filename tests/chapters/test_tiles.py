@@ -97,33 +97,34 @@ WRONG = {
             lambda z, mask, rest: tile_share(z, mask, rest, -1e4, None),
         ),
     ],
-    "sunk_weights": [
-        (
-            "they sum to one, as before; the sink keeps its share.",
-            lambda w, total, sink: w,
-        ),
-        (
-            "it is added to the sums above: a sink has no value.",
-            lambda w, total, sink: (
-                (w * np.exp(total) + np.exp(sink))
-                / (np.exp(total) + np.exp(sink))
-            ),
-        ),
+    "sink_of": [
         (
             "the signs are exchanged: a large sink takes much.",
-            lambda w, total, sink: w / (1 + np.exp(total - sink)),
+            lambda w, total: total - np.log(1 / w.sum() - 1),
         ),
         (
-            "the sink joins the weights, not the scores.",
-            lambda w, total, sink: w / (1 + np.exp(sink)),
+            "this is the sink's weight; find its score.",
+            lambda w, total: 1 - w.sum(),
         ),
         (
-            "the sink's weight is taken from each key.",
-            lambda w, total, sink: w - 1 / (1 + np.exp(total - sink)),
+            "the log-sum of the keys is missing.",
+            lambda w, total: np.log(1 / w.sum() - 1),
         ),
         (
-            "each weight is multiplied by the sigmoid of total - sink.",
-            lambda w, total, sink: w * np.exp(-sink),
+            "divide by what the keys have kept.",
+            lambda w, total: total + np.log(1 - w.sum()),
+        ),
+        (
+            "this is the log-sum of keys and sink.",
+            lambda w, total: total - np.log(w.sum()),
+        ),
+        (
+            "take the logarithm.",
+            lambda w, total: np.exp(total) * (1 / w.sum() - 1),
+        ),
+        (
+            "this sink would leave the keys other weights.",
+            lambda w, total: total,
         ),
     ],
 }

@@ -45,6 +45,10 @@ def shares(mix):
     )
 
 
+def rate(step, d, w):
+    return d**-0.5 * min(step**-0.5, step * w**-1.5)
+
+
 WRONG = {
     "floor_of_others": [
         (
@@ -64,23 +68,25 @@ WRONG = {
     "rate_from_zero": [
         (
             "the first step divides by zero; count from one.",
-            lambda step, d, w: d**-0.5 * min(step**-0.5, step * w**-1.5),
+            lambda step, done, d, w: rate(step + done, d, w),
         ),
         (
             "the width is missing.",
-            lambda step, d, w: min((step + 1) ** -0.5, (step + 1) * w**-1.5),
+            lambda step, done, d, w: rate(step + done + 1, 1, w),
         ),
         (
             "the first step is 0 here; add one.",
-            lambda step, d, w: (
-                d**-0.5 * min(max(step, 1) ** -0.5, step * w**-1.5)
+            lambda step, done, d, w: (
+                rate(step + done, d, w) if step + done else 0
             ),
         ),
         (
             "max(step, 1) takes the first rate twice; add one.",
-            lambda step, d, w: (
-                d**-0.5 * min(max(step, 1) ** -0.5, max(step, 1) * w**-1.5)
-            ),
+            lambda step, done, d, w: rate(max(step + done, 1), d, w),
+        ),
+        (
+            "the steps before are forgotten.",
+            lambda step, done, d, w: rate(step + 1, d, w),
         ),
     ],
     "joint_mean": [

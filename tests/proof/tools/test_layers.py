@@ -14,6 +14,7 @@ LAYERS = [
     "tools",
     "tools.net",
     "tools.net.rules",
+    "tools.teach",
     "tools.commands",
     "tools.measure",
 ]

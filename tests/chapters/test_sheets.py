@@ -1,0 +1,208 @@
+"""A sheet has each exercise of its chapter, and no solution of any.
+
+Nothing is run but the sheets of a chapter that imports no framework; those of
+all chapters run in `nox --session sheets`.
+"""
+
+import ast
+import copy
+import re
+
+import nbformat
+import pytest
+
+from tools.notebooks import paths
+from tools.teach.exercises import TeachError, code, exercises, needs, sheet
+from tools.teach.living import living
+from tools.teach.source import plain
+from tools.teach.statements import slice_of
+
+NAMES = [path.stem for path in paths()]
+
+
+def chapter_of(name):
+    return next(path for path in paths() if path.stem == name)
+
+
+def leaks(cells, exercise, graded):
+    """Return what the cells of a sheet tell of an exercise's solution."""
+    own = {cell.id for cell in exercise.checks}
+    found = [
+        c.source for c in cells if f"{exercise.name}_solution" in c.source
+    ]
+    kept = [c for c in cells if c.cell_type == "code" and c.id not in own]
+    for node in ast.walk(ast.parse(exercise.solution.source)):
+        line = ast.unparse(node) if isinstance(node, ast.Return) else ""
+        if len(line) > len("return None") and "verdict" not in line:
+            for cell in kept:
+                if line in ast.unparse(ast.parse(cell.source)):
+                    found.append(f"{cell.id}: {line}")
+    if graded:
+        found += [c.id for c in cells if c.id in own]
+        found += [c.id for c in kept if exercise.checker in c.source]
+    return found
+
+
+@pytest.mark.parametrize("graded", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_sheet_has_every_exercise_and_no_solution(name, graded):
+    path = chapter_of(name)
+    found, notebook = exercises(path), sheet(path, None, graded)
+    nbformat.validate(notebook)
+    text = "\n".join(cell.source for cell in notebook.cells)
+    assert "CC BY 4.0" in text and "MIT licence" in text
+    prose = [c.source for c in notebook.cells if c.cell_type == "markdown"]
+    assert not re.search(r"<!--|\]\((?!https?:)", "\n".join(prose))
+    ids = [cell.id for cell in notebook.cells]
+    assert found
+    for exercise in found:
+        assert f"### Exercise {exercise.number}: {exercise.title} (" in text
+        assert exercise.stub.id in ids
+        checks = [cell.id for cell in exercise.checks]
+        assert graded or [c for c in ids if c in checks] == checks
+        call = f"{exercise.checker}({exercise.name})"
+        assert graded or exercise.checks[-1].source.endswith(call)
+        assert not leaks(notebook.cells, exercise, graded)
+    assert ids.index(found[0].stub.id) > ids.index("do")
+    if re.search(r"(from|import) cellbycell", text):
+        assert 'find_spec("cellbycell")' in next(
+            c.source for c in notebook.cells if c.cell_type == "code"
+        )
+
+
+def test_a_planted_leak_is_found():
+    path = chapter_of("masks")
+    exercise = exercises(path)[1]
+    cells = sheet(path, None, True).cells
+    for leak in (
+        "window_mask_solution(7, 3)",
+        "back = 1\nmask = lambda: 0\ndef f(back, window):\n"
+        "    return (back >= 0) & (back < window)",
+        "check_window_mask(window_mask)",
+    ):
+        planted = nbformat.v4.new_code_cell(leak)
+        assert leaks([*cells, planted], exercise, True)
+
+
+def outputs(notebook):
+    """Run the code cells; return what their last lines give, and names."""
+    names, found = {}, []
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            tree = ast.parse(cell.source)
+            if isinstance(tree.body[-1], ast.Expr):
+                last = ast.Expression(tree.body.pop().value)
+                exec(compile(tree, cell.id, "exec"), names)
+                found.append(eval(compile(last, cell.id, "eval"), names))
+            else:
+                exec(compile(tree, cell.id, "exec"), names)
+    return found, names
+
+
+@pytest.mark.parametrize("framework", [None, "pytorch", "tensorflow"])
+def test_a_sheet_runs_and_nothing_is_attempted_yet(framework):
+    path = chapter_of("masks")
+    found, names = outputs(sheet(path, framework))
+    said = [f"Exercise {n}: not attempted yet." for n in range(1, 6)]
+    assert [x for x in found if x is not None] == said
+    for exercise in exercises(path):
+        solution = exercise.solution.source.split("\n\n\nassert")[0]
+        exec(solution, names)
+        says = names[exercise.checker](names[f"{exercise.name}_solution"])
+        assert says == f"Exercise {exercise.number}: correct."
+
+
+def test_what_needs_a_framework_says_so():
+    path = chapter_of("testing")
+    found = exercises(path)
+    alone = [e for e in found if e.frameworks == ("pytorch",)]
+    assert alone and len(alone) < len(found)
+    notebook = sheet(path, "tensorflow")
+    ids = {cell.id for cell in notebook.cells}
+    text = "\n".join(cell.source for cell in notebook.cells)
+    assert text.count("is in PyTorch only; it is left out") == len(alone)
+    for exercise in found:
+        assert (exercise.stub.id in ids) == (exercise not in alone)
+    assert "torch" not in re.sub("PyTorch", "", text)
+
+
+def cells(*sources):
+    return [nbformat.v4.new_code_cell(source) for source in sources]
+
+
+def sliced(*sources):
+    """Return the lines that the last of these cells needs."""
+    *before, asked = cells(*sources)
+    kept = slice_of(code(before), code([asked]))
+    return [s.source.strip() for s in kept]
+
+
+@pytest.mark.parametrize(
+    ("before", "asked", "kept"),
+    [
+        (["x = 1", "x = 2"], "x", [1]),  # the last value
+        (["x = 1", "def f():\n    return x", "x = 2"], "f()", [0, 1, 2]),
+        (["x = [1]", "x.append(2)", "y = 3"], "x", [0, 1]),
+        (["x = {}", "x['a'] = 1", "x |= {}"], "x", [0, 1, 2]),
+        (["x = [1]", "print(x)", "assert x"], "x", [0]),
+        (["x = 1", "y = [x for x in range(3)]"], "y", [1]),
+        (["x = 0", "for i in range(3):\n    x += i"], "x", [0, 1]),
+        (["x = 0", "if x:\n    y = 1"], "x", [0]),
+        (["def f(x):\n    x.append(1)", "x = []", "f(x)\n0"], "x", [0, 1, 2]),
+        (["y = 1", "def f(y):\n    return y"], "f(2)", [1]),
+        (["import a", "import b\nimport c"], "c", [1]),
+    ],
+)
+def test_a_slice_has_what_is_needed(before, asked, kept):
+    found = sliced(*before, asked)
+    wanted = [before[place].removesuffix("\n0") for place in kept]
+    wanted = [source.split("\n")[-1].strip() for source in wanted]
+    assert [source.split("\n")[-1].strip() for source in found] == wanted
+
+
+def test_a_seed_stays_with_what_is_drawn():
+    draws = "torch.manual_seed(0)\nx = torch.rand(3)"
+    others = "torch.manual_seed(1)\ny = torch.rand(3)"
+    found = sliced("import torch", draws, others, "x")
+    assert found == ["import torch", *draws.split("\n")]
+
+
+def alive(framework, *sources):
+    statements = code(cells("import torch\nimport tensorflow as tf", *sources))
+    return [s.source.strip() for s in living(statements, framework)][1:]
+
+
+@pytest.mark.parametrize(
+    ("sources", "left"),
+    [
+        (["x = tf.zeros(3)", "y = x + 1", "x = 2", "x"], ["x = 2", "x"]),
+        (["def f():\n    return g()", "g = tf.zeros", "f()"], []),
+        (["d = {'a': 1, 'b': tf.zeros(3)}", "d['b']"], ["d = {'a': 1}"]),
+        (
+            ["for x in (1, tf):\n    print(x)"],
+            ["for x in (1,):\n    print(x)"],
+        ),
+        (["d = []", "d.append(tf.zeros(3))", "d[0]"], ["d = []"]),
+        (["x = [1, tf.zeros(3)]", "x[1]"], []),
+        (["x, tf.zeros(3)"], []),
+    ],
+)
+def test_what_needs_the_other_framework_goes(sources, left):
+    assert alive("pytorch", *sources) == left
+
+
+def test_a_check_that_needs_a_solution_is_refused():
+    exercise = copy.deepcopy(exercises(chapter_of("masks"))[0])
+    exercise.checks[0].source += "\n\n\ncount_pairs_solution(1, 2)"
+    with pytest.raises(TeachError, match="Exercise 1: .*count_pairs_solution"):
+        needs(exercise, None, False)
+
+
+def test_links_lead_to_the_site_or_nowhere(monkeypatch):
+    path, text = chapter_of("masks"), "[a](attention.ipynb#b), [c](https://d)"
+    monkeypatch.setattr("tools.teach.source.slug", lambda: "OWNER/book")
+    assert plain(text, path) == "a, [c](https://d)"
+    monkeypatch.setattr("tools.teach.source.slug", lambda: "Me/book")
+    there = "https://me.github.io/book/book/attention.html#b"
+    assert plain(text, path) == f"[a]({there}), [c](https://d)"
+    assert "masks.html#x" in plain("[y](#x)", path)

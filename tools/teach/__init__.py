@@ -1,0 +1,1 @@
+"""What teachers make of a chapter: sheets, and one framework alone."""

@@ -1,0 +1,247 @@
+"""Grade a folder of sheets: which mistake is in whose answer.
+
+A sheet's helpers and checks run once. Each answer then gets a process of its
+own, in which the book's check calls the student's function, made with what it
+needs of the student's own code. What is called and returned is written down.
+An answer that seems right is judged once more, from this record alone, in a
+process that has run no code of the student's.
+
+This is no sandbox: what students wrote runs with your rights.
+"""
+
+import ast
+import json
+import linecache
+import os
+import pickle
+import re
+import resource
+import select
+import signal
+import time
+import types
+
+from IPython.core.inputtransformer2 import TransformerManager
+
+from tools.teach.exercises import code, exercises, sheet
+from tools.teach.statements import Statement, names_of, slice_of
+
+SECONDS = 10  # for an answer
+MEMORY, FILE = 2**32, 2**20  # bytes that it may take, and write to a file
+NOT_ATTEMPTED = "not attempted"
+
+
+def grade(path, submissions, framework=None):
+    """Return {student: {exercise's number and name: verdict}}.
+
+    submissions: {student: the text of a notebook}. A verdict is "correct",
+    "not attempted", or a sentence that says what is wrong.
+    """
+    book, every = {"__name__": "__main__"}, exercises(path)
+    for cell in sheet(path, framework).cells:
+        if cell.cell_type == "code":
+            file, lines = f"<{cell.id}>", cell.source.splitlines(True)
+            linecache.cache[file] = len(cell.source), None, lines, file
+            exec(compile(cell.source, file, "exec"), book)
+    known = {
+        cell.source.strip()
+        for graded in (False, True)
+        for cell in sheet(path, framework, graded).cells
+    }
+    of_checks = {n for e in every for s in code(e.checks) for n in s.binds}
+    helpers = {n: book[n] for n in book.keys() - of_checks}
+    asked = {f"{e.number} {e.name}": e.name for e in every}
+    grades = {}
+    for student, text in submissions.items():
+        cells = code_cells(text)
+        grades[student] = {
+            title: verdict(name, book[f"check_{name}"], helpers, cells, known)
+            for title, name in asked.items()
+            if f"check_{name}" in book
+        }
+    return grades
+
+
+def code_cells(text):
+    """Return the sources of a notebook's code cells; None if it is none."""
+    try:
+        cells = json.loads(text)["cells"]
+        code = [cell for cell in cells if cell["cell_type"] == "code"]
+        return ["".join(cell["source"]).strip() for cell in code]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def verdict(name, check, helpers, cells, known):
+    """Return what a check says of a student's function of this name."""
+    if cells is None:
+        return "the file is no notebook"
+    own = [cell for cell in cells if cell not in known]
+
+    def first():
+        """Return the verdict, and the record of the calls."""
+        space = {**helpers, "__name__": "answer"}
+        try:
+            source = needed(own, name)
+        except SyntaxError as error:
+            where = f"in line {error.lineno} of its cell"
+            return f"it does not parse: {error.msg}, {where}", []
+        if not source:
+            return NOT_ATTEMPTED, []
+        exec(compile(source, "<answer>", "exec"), space)
+        answer = Recorded(space[name])
+        return said(check(answer)), answer.log
+
+    found, log = in_child(first)
+    if found != "correct":
+        return found
+    again, _ = in_child(lambda: (said(check(replay(log))), []))
+    return found if again == found else f"a second check says: {again}"
+
+
+def needed(cells, name):
+    """Return a function's source, and that of what it needs; "" without one.
+
+    Raises SyntaxError if the cell that should define it does not parse.
+    """
+    own, error = [], None
+    for cell in cells:
+        try:
+            nodes = parsed(cell)
+        except SyntaxError as found:
+            if re.search(rf"\bdef {name}\b", cell):
+                error = found
+            continue
+        for node in nodes:
+            source = ast.unparse(node)
+            names = names_of(source, node, None)
+            own.append(Statement(cell, source, node, *names))
+    asked = [s for s in own if name in s.binds][-1:]
+    if error and not asked:
+        raise error
+    others = [s for s in own if s not in asked]
+    parts = [*slice_of(others, asked), *asked] if asked else []
+    return "\n".join(statement.source for statement in parts)
+
+
+def parsed(cell):
+    """Return the statements of a cell, in which there may be magics."""
+    try:
+        return ast.parse(cell).body
+    except SyntaxError:
+        return ast.parse(TransformerManager().transform_cell(cell)).body
+
+
+class Recorded:
+    """A student's function that writes down how it is called.
+
+    log: for each call, how it called the functions that it was given, and
+    what came of it, pickled.
+    """
+
+    def __init__(self, function):
+        self.function, self.log = function, []
+
+    def __getattr__(self, name):
+        return getattr(self.function, name)  # a check may read __code__
+
+    def __call__(self, *given):
+        calls = []
+
+        def told(place, value):
+            def run(*inner):
+                calls.append((place, pickle.dumps(inner)))
+                return value(*inner)
+
+            return run if callable(value) else value
+
+        try:
+            found = self.function(*map(told, range(len(given)), given))
+            if isinstance(found, types.GeneratorType):
+                found = list(found)
+        except Exception as error:
+            self.log.append((calls, packed(error), True))
+            raise
+        self.log.append((calls, packed(found), False))
+        return found
+
+
+def packed(found):
+    """Return a pickle; of an error, if this cannot be had."""
+    try:
+        return pickle.dumps(found)
+    except Exception:
+        return pickle.dumps(RuntimeError(f"{type(found).__name__} returned"))
+
+
+def replay(log):
+    """Return a function that does again what is written down."""
+    left = iter(log)
+
+    def answer(*given):
+        calls, found, raises = next(left)
+        for place, inner in calls:
+            try:
+                given[place](*pickle.loads(inner))
+            except Exception:  # with which the student has dealt
+                continue
+        found = pickle.loads(found)
+        if raises:
+            raise found
+        return found
+
+    return answer
+
+
+def said(words):
+    """Return a verdict without its number and full stop, in one line."""
+    words = " ".join(str(words)[:300].split())
+    words = re.sub(r"^Exercise \d+: |\.$", "", words)
+    return words.replace("not attempted yet", NOT_ATTEMPTED)
+
+
+def in_child(work):
+    """Return what work() gives in a process of its own: a verdict and a log.
+
+    If it gives nothing, the verdict says why.
+    """
+    reads, writes = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            send(work, writes)
+        finally:
+            os._exit(0)
+    os.close(writes)
+    found, ends = b"", time.monotonic() + SECONDS
+    while select.select([reads], [], [], max(0, ends - time.monotonic()))[0]:
+        part = os.read(reads, 2**16)
+        if not part:
+            break
+        found += part
+    is_late = time.monotonic() >= ends
+    os.close(reads)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    try:
+        return pickle.loads(found)
+    except Exception:  # cut off, or nothing
+        late = f"it does not end within {SECONDS} seconds"
+        return late if is_late else "it ends the process", []
+
+
+def send(work, pipe):
+    """Send what work() gives through a pipe; nothing else gets out."""
+    os.setsid()
+    quiet = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(quiet, stream)
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE, FILE))
+    try:
+        found = work()
+    except BaseException as error:
+        words = f"it ends with {type(error).__name__}: {error}"
+        found = said(words.rstrip(": ")), []
+    with open(pipe, "wb") as file:
+        pickle.dump(found, file)
