@@ -22,14 +22,14 @@ def keep_top_k(logits: torch.Tensor, k):
 def keep_top_p(logits: torch.Tensor, p):
     """Return logits (..., N) with -inf beyond the fewest that reach p.
 
-    They are the largest, at least one; sums are those of float64.
+    The largest stays. Long sums of small numbers need float64.
     Source: Holtzman et al. 2020, section 3.1.
     """
     probs = logits.softmax(-1, dtype=torch.float64)  # (..., N)
     probs, order = probs.sort(dim=-1, descending=True, stable=True)
     before = probs.cumsum(-1) - probs  # (..., N)
     kept = (before < p) | (before == 0)
-    kept = kept.gather(-1, order.argsort(-1))  # (..., N)
+    kept = kept.gather(-1, order.argsort(-1))  # (..., N): sorted back
     return logits.masked_fill(~kept, -torch.inf)
 
 
@@ -49,7 +49,7 @@ def filter_logits(
 ):
     """Return logits (..., N) over the temperature, with -inf at the tail.
 
-    Temperature 0 leaves the largest alone. The order is that of Transformers.
+    Temperature 0 keeps only the largest. The order is Transformers'.
     """
     if temperature == 0:
         return keep_top_k(logits, 1)
@@ -66,12 +66,13 @@ def sample_decode(
 ):
     """Return token_ids (B, T) and what a model writes behind them.
 
-    model: ids (B, T) to logits (B, T, N); noise (C, B, N): C steps at most;
-    zeros after end_id. settings: those of filter_logits.
+    After end_id a row has zeros. model: ids (B, T) to logits (B, T, N);
+    noise (C, B, N): C steps at most; settings: those of filter_logits.
     """
     has_ended = torch.zeros(len(token_ids), dtype=torch.bool)
     for row in noise:
-        logits = filter_logits(model(token_ids)[:, -1], **settings)  # (B, N)
+        logits = model(token_ids)[:, -1]  # (B, N)
+        logits = filter_logits(logits, **settings)
         next_ids = (logits + row).argmax(-1)  # (B,)
         next_ids = next_ids.masked_fill(has_ended, 0)
         token_ids = append_ids(token_ids, next_ids.to(token_ids.dtype))

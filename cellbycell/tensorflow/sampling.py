@@ -25,7 +25,7 @@ def keep_top_k_tf(logits: tf.Tensor, k):
 def keep_top_p_tf(logits: tf.Tensor, p):
     """Return logits (..., N) with -inf beyond the fewest that reach p.
 
-    They are the largest, at least one; sums are those of float64.
+    The largest stays. Long sums of small numbers need float64.
     Source: Holtzman et al. 2020, section 3.1.
     """
     probs = tf.nn.softmax(tf.cast(logits, tf.float64))  # (..., N)
@@ -33,7 +33,8 @@ def keep_top_p_tf(logits: tf.Tensor, p):
     probs = tf.gather(probs, order, batch_dims=-1)  # (..., N)
     before = tf.cumsum(probs, axis=-1) - probs  # (..., N)
     kept = (before < p) | (before == 0)
-    kept = tf.gather(kept, tf.argsort(order), batch_dims=-1)  # (..., N)
+    ranks = tf.argsort(order)  # (..., N)
+    kept = tf.gather(kept, ranks, batch_dims=-1)  # (..., N): sorted back
     dropped = tf.constant(-math.inf, logits.dtype)
     return tf.where(kept, logits, dropped)
 
@@ -55,7 +56,7 @@ def filter_logits_tf(
 ):
     """Return logits (..., N) over the temperature, with -inf at the tail.
 
-    Temperature 0 leaves the largest alone. The order is that of Transformers.
+    Temperature 0 keeps only the largest. The order is Transformers'.
     """
     if temperature == 0:
         return keep_top_k_tf(logits, 1)
@@ -72,12 +73,13 @@ def sample_decode_tf(
 ):
     """Return token_ids (B, T) and what a model writes behind them.
 
-    model: ids (B, T) to logits (B, T, N); noise (C, B, N): C steps at most;
-    zeros after end_id. settings: those of filter_logits.
+    After end_id a row has zeros. model: ids (B, T) to logits (B, T, N);
+    noise (C, B, N): C steps at most; settings: those of filter_logits.
     """
     has_ended = tf.zeros(len(token_ids), tf.bool)
     for row in noise:
-        logits = filter_logits_tf(model(token_ids)[:, -1], **settings)
+        logits = model(token_ids)[:, -1]  # (B, N)
+        logits = filter_logits_tf(logits, **settings)
         next_ids = tf.argmax(logits + row, -1, token_ids.dtype)  # (B,)
         next_ids = tf.where(has_ended, tf.zeros_like(next_ids), next_ids)
         token_ids = append_ids_tf(token_ids, next_ids)

@@ -96,7 +96,7 @@ WRONG = {
             lambda z, t: softmax(z / t + np.arange(4)),
         ),
         (
-            "large logits overflow; take off the largest first.",
+            "take off the largest first, for large logits.",
             lambda z, t: np.exp(z / t) / np.exp(z / t).sum(),
         ),
     ],
@@ -129,11 +129,11 @@ WRONG = {
             lambda z, t, p: top_p(z, t, p / 9 + 1e-9),
         ),
         (
-            "at p = 0 nothing is left; the first is always kept.",
+            "at p = 0 keep the most likely token, and no other.",
             top_p,
         ),
         (
-            "at p = 0 nothing is left; the first is always kept.",
+            "at p = 0 keep the most likely token, and no other.",
             lambda z, t, p: top_p(z, t, p) if p else np.zeros(6),
         ),
     ],
