@@ -8,6 +8,11 @@ from cellbycell.common.decoder import (
     norm_pairs,
 )
 from cellbycell.common.encoder import layer_parameters
+from cellbycell.common.llama import (
+    as_float32,
+    read_checkpoint,
+    read_safetensors,
+)
 from cellbycell.common.masks import largest_change
 from cellbycell.common.multi_head_attention import (
     head_width,
@@ -20,9 +25,11 @@ from cellbycell.common.position_similarity import (
     similarity,
 )
 from cellbycell.common.positional_encoding import smallest_sets
+from cellbycell.common.rotary import stretched
 from cellbycell.common.training import learning_rate
 
 __all__ = [
+    "as_float32",
     "attention_pairs",
     "decoder_layer_parameters",
     "frequencies",
@@ -36,6 +43,9 @@ __all__ = [
     "norm_pairs",
     "peak_bytes",
     "projections",
+    "read_checkpoint",
+    "read_safetensors",
     "similarity",
     "smallest_sets",
+    "stretched",
 ]
