@@ -17,6 +17,8 @@ from cellbycell.pytorch.encoder import (
     EncoderLayer,
     FeedForward,
     LayerNorm,
+    RMSNorm,
+    SwiGLU,
     draw_weights,
     normalise,
 )
@@ -54,6 +56,8 @@ __all__ = [
     "FeedForward",
     "LayerNorm",
     "MultiHeadAttention",
+    "RMSNorm",
+    "SwiGLU",
     "Transformer",
     "append_ids",
     "attend",

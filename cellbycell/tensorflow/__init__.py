@@ -16,6 +16,8 @@ from cellbycell.tensorflow.encoder import (
     EncoderTF,
     FeedForwardTF,
     LayerNormTF,
+    RMSNormTF,
+    SwiGLUTF,
     draw_weights_tf,
     normalise_tf,
 )
@@ -57,6 +59,8 @@ __all__ = [
     "FeedForwardTF",
     "LayerNormTF",
     "MultiHeadAttentionTF",
+    "RMSNormTF",
+    "SwiGLUTF",
     "TransformerTF",
     "append_ids_tf",
     "attend_cached_tf",
