@@ -306,8 +306,20 @@ def rotary(book, query, key, pair):
     return f"{said} {apart * turn:.2f}, and the score {score}.", parts
 
 
+def families(book, family):
+    name = list(book["FAMILIES"])[family]
+    switches, plain = book["known"][name]["switches"], book["llama"]
+    frame = book["family_frame"](name, switches, plain, 4)
+    start = book["family_frame"]("llama", plain, plain, 4)
+    assert start["said"].startswith("llama: 0 of 13")
+    other = book["in_words"](switches, plain)
+    assert bool(other) == (frame["parts"] != start["parts"])
+    return frame["said"], frame["parts"]
+
+
 SHOWN = [lookup, waves, clocks, attention, heads]
 SHOWN += [masks, way, write, learn, matrix, work, cache, tiles, rotary]
+SHOWN += [families]
 SHOWS = {function.__name__: function for function in SHOWN}
 ALL = [0, 1, 2, 3, 4, 5]
 # A picture -> its chapter, and its states: what the controls say, in the order
@@ -346,6 +358,7 @@ PICTURES = {
         "tiles",
         [(2, 1, 0, 0), (0, 0, 1, 0), (6, 2, 1, 0), (3, 1, 0, 1), (1, 0, 1, 1)],
     ),
+    "families": ("families", [(0,), (8,), (14,), (16,), (19,)]),
 }
 EACH = [(name, chapter) for name, (chapter, _) in PICTURES.items()]
 
