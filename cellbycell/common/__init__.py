@@ -10,6 +10,10 @@ from cellbycell.common.decoder import (
 from cellbycell.common.encoder import layer_parameters
 from cellbycell.common.llama import (
     as_float32,
+    checked_weights,
+    llama_parts,
+    llama_sizes,
+    llama_turns,
     read_checkpoint,
     read_safetensors,
 )
@@ -31,6 +35,7 @@ from cellbycell.common.training import learning_rate
 __all__ = [
     "as_float32",
     "attention_pairs",
+    "checked_weights",
     "decoder_layer_parameters",
     "frequencies",
     "head_width",
@@ -38,6 +43,9 @@ __all__ = [
     "layer_pairs",
     "layer_parameters",
     "learning_rate",
+    "llama_parts",
+    "llama_sizes",
+    "llama_turns",
     "mask_per_head",
     "model_pairs",
     "norm_pairs",

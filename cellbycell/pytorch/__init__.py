@@ -22,6 +22,16 @@ from cellbycell.pytorch.encoder import (
     draw_weights,
     normalise,
 )
+from cellbycell.pytorch.llama import (
+    Llama,
+    LlamaAttention,
+    LlamaLayer,
+    RMSNorm,
+    SwiGLU,
+    llama_weights,
+    load_llama,
+    write_greedily,
+)
 from cellbycell.pytorch.masks import make_causal_mask
 from cellbycell.pytorch.multi_head_attention import (
     MultiHeadAttention,
@@ -55,8 +65,13 @@ __all__ = [
     "EncoderLayer",
     "FeedForward",
     "LayerNorm",
+    "Llama",
+    "LlamaAttention",
+    "LlamaLayer",
     "MultiHeadAttention",
     "RMSNorm",
+    "RMSNorm",
+    "SwiGLU",
     "SwiGLU",
     "Transformer",
     "append_ids",
@@ -71,6 +86,8 @@ __all__ = [
     "gradients_in_tiles",
     "greedy_decode",
     "join",
+    "llama_weights",
+    "load_llama",
     "make_causal_mask",
     "merge_heads",
     "normalise",
@@ -87,5 +104,6 @@ __all__ = [
     "tile_gradients",
     "to_torch_transformer",
     "with_sink",
+    "write_greedily",
     "zero_if_empty",
 ]

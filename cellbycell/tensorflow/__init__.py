@@ -21,6 +21,16 @@ from cellbycell.tensorflow.encoder import (
     draw_weights_tf,
     normalise_tf,
 )
+from cellbycell.tensorflow.llama import (
+    LlamaAttentionTF,
+    LlamaLayerTF,
+    LlamaTF,
+    RMSNormTF,
+    SwiGLUTF,
+    llama_weights_tf,
+    load_llama_tf,
+    write_greedily_tf,
+)
 from cellbycell.tensorflow.masks import make_causal_mask_tf
 from cellbycell.tensorflow.multi_head_attention import (
     MultiHeadAttentionTF,
@@ -58,8 +68,13 @@ __all__ = [
     "EncoderTF",
     "FeedForwardTF",
     "LayerNormTF",
+    "LlamaAttentionTF",
+    "LlamaLayerTF",
+    "LlamaTF",
     "MultiHeadAttentionTF",
     "RMSNormTF",
+    "RMSNormTF",
+    "SwiGLUTF",
     "SwiGLUTF",
     "TransformerTF",
     "append_ids_tf",
@@ -74,6 +89,8 @@ __all__ = [
     "gradients_in_tiles_tf",
     "greedy_decode_tf",
     "join_tf",
+    "llama_weights_tf",
+    "load_llama_tf",
     "make_causal_mask_tf",
     "merge_heads_tf",
     "normalise_tf",
@@ -90,5 +107,6 @@ __all__ = [
     "tile_gradients_tf",
     "to_keras_layer",
     "with_sink_tf",
+    "write_greedily_tf",
     "zero_if_empty_tf",
 ]
