@@ -314,7 +314,8 @@ def families(book, family):
     assert start["said"].startswith("llama: 0 of 13")
     other = book["in_words"](switches, plain)
     assert bool(other) == (frame["parts"] != start["parts"])
-    return frame["said"], frame["parts"]
+    heads = {f"head-{part}": part for part in frame["parts"]}
+    return frame["said"], frame["parts"] | heads
 
 
 SHOWN = [lookup, waves, clocks, attention, heads]
