@@ -14,6 +14,7 @@ from cellbycell.common.llama import (
     llama_parts,
     llama_sizes,
     llama_turns,
+    present,
     read_checkpoint,
     read_safetensors,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "model_pairs",
     "norm_pairs",
     "peak_bytes",
+    "present",
     "projections",
     "read_checkpoint",
     "read_safetensors",

@@ -39,6 +39,18 @@ def llama_parts(model):
     return parts
 
 
+def present(path):
+    """Return the path of a file, or raise FileNotFoundError."""
+    if path.is_file():
+        return path
+    advice = "download it as well, with all shards"
+    if path.name == "config.json":
+        advice = "give the folder that save_pretrained or a download wrote"
+    elif [*path.parent.glob("pytorch_model*.bin")]:
+        advice = "load it with Transformers, and save_pretrained writes it"
+    raise FileNotFoundError(f"{path.parent} has no {path.name}: {advice}.")
+
+
 def as_float32(raw, dtype, name):
     """Return bytes as numbers, (C,); dtype is what the file calls it.
 
@@ -89,12 +101,7 @@ def read_checkpoint(folder):
     Raises FileNotFoundError or ValueError, which say what to do.
     """
     folder = Path(folder)
-    if not (folder / "config.json").is_file():
-        raise FileNotFoundError(
-            f"{folder} has no config.json: give the folder that has it, such "
-            "as save_pretrained or snapshot_download leave behind."
-        )
-    config = json.loads((folder / "config.json").read_text("utf-8"))
+    config = json.loads(present(folder / "config.json").read_text("utf-8"))
     files = ["model.safetensors"]
     index = folder / "model.safetensors.index.json"
     if index.is_file():
@@ -102,13 +109,7 @@ def read_checkpoint(folder):
         files = sorted(set(shards.values()))
     weights = {}
     for file in files:
-        if not (folder / file).is_file():
-            raise FileNotFoundError(
-                f"{folder} has no {file}: download it as well. Weights in "
-                "pytorch_model.bin: load them with Transformers, and "
-                "save_pretrained writes them anew."
-            )
-        weights |= read_safetensors(folder / file)
+        weights |= read_safetensors(present(folder / file))
     return config, weights
 
 
@@ -193,8 +194,9 @@ def checked_weights(weights, shapes):
     ):
         if names:
             raise ValueError(
-                f"{len(names)} tensors are {fault}, such as {min(names)}: "
-                f"{advice}, or mend config.json if it is another model's."
+                f"Tensors that are {fault}: {len(names)}, such as "
+                f"{min(names)}: {advice}, or mend config.json if it is "
+                "another model's."
             )
     for name, shape in shapes.items():
         if found[name].shape != tuple(shape):

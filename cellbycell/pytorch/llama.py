@@ -5,7 +5,6 @@ Written by `make package`: change it in the chapter.
 """
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 from cellbycell.common.llama import (
@@ -16,45 +15,9 @@ from cellbycell.common.llama import (
 )
 from cellbycell.pytorch.cache import attend_grouped
 from cellbycell.pytorch.decoder import append_ids
+from cellbycell.pytorch.encoder import RMSNorm, SwiGLU
 from cellbycell.pytorch.multi_head_attention import merge_heads, split_heads
 from cellbycell.pytorch.rotary import rotary_halves
-
-
-class RMSNorm(nn.Module):
-    """Divide each row by its root mean square, then scale each column.
-
-    x (..., D); result (..., D), of x's type if the scale has that type.
-    Source: Zhang and Sennrich 2019, section 4.
-    """
-
-    def __init__(self, d_model: int, epsilon: float = 1e-6):
-        super().__init__()
-        self.epsilon = epsilon
-        self.scale = nn.Parameter(torch.ones(d_model))  # (D,)
-
-    def forward(self, x: torch.Tensor):
-        wide = x.to(torch.promote_types(x.dtype, torch.float32))
-        square = wide.square().mean(dim=-1, keepdim=True)  # (..., 1)
-        fraction = wide * torch.rsqrt(square + self.epsilon)  # (..., D)
-        return fraction.to(x.dtype) * self.scale
-
-
-class SwiGLU(nn.Module):
-    """A feed-forward network with a gate, at each position alone.
-
-    x (..., D); result (..., D).
-    Source: Shazeer 2020, section 2.
-    """
-
-    def __init__(self, d_model: int, d_ff: int):
-        super().__init__()
-        self.gate = nn.Linear(d_model, d_ff, bias=False)
-        self.up = nn.Linear(d_model, d_ff, bias=False)
-        self.down = nn.Linear(d_ff, d_model, bias=False)
-
-    def forward(self, x: torch.Tensor):
-        hidden = F.silu(self.gate(x)) * self.up(x)  # (..., F)
-        return self.down(hidden)  # (..., D)
 
 
 class LlamaAttention(nn.Module):

@@ -15,53 +15,12 @@ from cellbycell.common.llama import (
 )
 from cellbycell.tensorflow.cache import attend_grouped_tf
 from cellbycell.tensorflow.decoder import append_ids_tf
+from cellbycell.tensorflow.encoder import RMSNormTF, SwiGLUTF
 from cellbycell.tensorflow.multi_head_attention import (
     merge_heads_tf,
     split_heads_tf,
 )
 from cellbycell.tensorflow.rotary import rotary_halves_tf
-
-
-class RMSNormTF(keras.layers.Layer):
-    """Divide each row by its root mean square, then scale each column.
-
-    x (..., D); result (..., D), of x's type if the scale has that type.
-    Source: Zhang and Sennrich 2019, section 4.
-    """
-
-    def __init__(self, d_model: int, epsilon: float = 1e-6):
-        super().__init__()
-        self.epsilon = epsilon
-        self.scale = self.add_weight((d_model,), "ones", name="scale")
-        self.built = True  # nothing is left for the first call
-
-    def call(self, x: tf.Tensor):
-        wide = tf.cast(x, tf.float64 if x.dtype == tf.float64 else tf.float32)
-        square = tf.reduce_mean(wide**2, -1, keepdims=True)  # (..., 1)
-        fraction = wide * tf.math.rsqrt(square + self.epsilon)  # (..., D)
-        return tf.cast(fraction, x.dtype) * self.scale
-
-
-class SwiGLUTF(keras.layers.Layer):
-    """A feed-forward network with a gate, at each position alone.
-
-    x (..., D); result (..., D).
-    Source: Shazeer 2020, section 2.
-    """
-
-    def __init__(self, d_model: int, d_ff: int):
-        super().__init__()
-        self.gate = keras.layers.Dense(d_ff, use_bias=False)
-        self.up = keras.layers.Dense(d_ff, use_bias=False)
-        self.down = keras.layers.Dense(d_model, use_bias=False)
-        self.gate.build((None, d_model))
-        self.up.build((None, d_model))
-        self.down.build((None, d_ff))
-        self.built = True  # nothing is left for the first call
-
-    def call(self, x: tf.Tensor):
-        hidden = tf.nn.silu(self.gate(x)) * self.up(x)  # (..., F)
-        return self.down(hidden)  # (..., D)
 
 
 class LlamaAttentionTF(keras.layers.Layer):
