@@ -289,6 +289,11 @@ def test_a_folder_with_too_much_or_too_little_is_refused(chapter, tmp_path):
     save_file(weights | extra, file)
     with pytest.raises(ValueError, match=r"q_proj\.bias, are not read"):
         book["load_decoder"](tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text("utf-8"))
+    config |= {"num_attention_heads": 4}
+    (tmp_path / "config.json").write_text(json.dumps(config), "utf-8")
+    with pytest.raises(ValueError, match="do not fit"):
+        book["load_decoder"](tmp_path)
 
 
 def test_each_family_that_is_not_covered_exists_and_is_refused(chapter):
