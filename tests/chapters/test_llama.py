@@ -36,8 +36,7 @@ WRONG = {
         (
             "as wide as the model",
             lambda c: count(
-                c
-                | {"head_dim": c["hidden_size"] / c["num_attention_heads"]}
+                c | {"head_dim": c["hidden_size"] / c["num_attention_heads"]}
             ),
         ),
         ("add up", lambda c: 7),
