@@ -51,20 +51,23 @@ def present(path):
     raise FileNotFoundError(f"{path.parent} has no {path.name}: {advice}.")
 
 
-def as_float32(raw, dtype, name):
-    """Return bytes as numbers, (C,); dtype is what the file calls it.
+def as_float32(data, entry, name):
+    """Return a tensor of a file as float32.
 
+    data: the bytes behind the header; entry: what the header says of it.
     Raises ValueError for whole numbers and eight bits.
     """
-    if dtype == "BF16":  # the upper half of a float32
-        return (raw.view("<u2").astype("<u4") << 16).view("<f4")
-    kinds = {"F16": "<f2", "F32": "<f4", "F64": "<f8"}
-    if dtype not in kinds:
+    kinds = {"BF16": "<u2", "F16": "<f2", "F32": "<f4", "F64": "<f8"}
+    if entry["dtype"] not in kinds:
         raise ValueError(
-            f"{name} is {dtype}: these weights are quantised. Take the "
-            "folder of the model from which they were made."
+            f"{name} is {entry['dtype']}: these weights are quantised. Take "
+            "the folder of the model from which they were made."
         )
-    return raw.view(kinds[dtype]).astype(np.float32)
+    kind, (start, _) = kinds[entry["dtype"]], entry["data_offsets"]
+    numbers = np.ndarray(entry["shape"], kind, data, start)
+    if entry["dtype"] == "BF16":  # the upper half of a float32
+        return (numbers.astype("<u4") << 16).view("<f4")  # (..., C)
+    return numbers.astype(np.float32)
 
 
 def read_safetensors(path):
@@ -84,13 +87,10 @@ def read_safetensors(path):
             f"{path.name} is not whole, or no file of weights: download it "
             "again. If it is a small text, run `git lfs pull`."
         )
-    data = np.asarray(np.memmap(path, mode="r", offset=8 + length))
-    found = {}
-    for name, entry in header.items():
-        start, stop = entry["data_offsets"]
-        numbers = as_float32(data[start:stop], entry["dtype"], name)
-        found[name] = numbers.reshape(entry["shape"])
-    return found
+    data = np.memmap(path, mode="r", offset=8 + length)
+    return {
+        name: as_float32(data, entry, name) for name, entry in header.items()
+    }
 
 
 def read_checkpoint(folder):

@@ -144,7 +144,8 @@ class LlamaTF(keras.layers.Layer):
         if key_mask is not None:  # a pad sees itself, lest its row be empty
             itself = slots == positions[:, None]  # (T, S)
             mask = itself | (mask & key_mask[:, None, None, None])
-        x, kept = self.embedding(token_ids), []  # (B, T, D)
+        x = self.embedding(token_ids)  # (B, T, D)
+        kept = []
         for i, layer in enumerate(self.layers):
             x, past = layer(x, positions, mask, cache[i] if cache else None)
             kept.append(past)
@@ -171,9 +172,9 @@ def write_greedily_tf(model, token_ids: tf.Tensor, count, key_mask=None):
     for _ in range(count):
         logits, cache = model(new_ids, cache, key_mask)
         new_ids = tf.argmax(logits[:, -1:], -1, token_ids.dtype)  # (B, 1)
-        written = tf.concat([written, new_ids], axis=1)  # (B, T)
+        written = append_ids_tf(written, new_ids[:, 0])
         if key_mask is not None:
-            key_mask = append_ids_tf(key_mask, key_mask[:, -1])  # (B, S)
+            key_mask = append_ids_tf(key_mask, key_mask[:, -1])
     return written
 
 
