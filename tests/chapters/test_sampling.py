@@ -136,6 +136,10 @@ WRONG = {
             "at p = 0 keep the most likely token, and no other.",
             lambda z, t, p: top_p(z, t, p) if p else np.zeros(6),
         ),
+        (
+            "at p = 0 keep the most likely token, and no other.",
+            lambda z, t, p: top_p(z, t, p or 1.0),
+        ),
     ],
     "beam_step": [
         ("each beam keeps its best token; let them compete.", own_best),
