@@ -18,14 +18,17 @@ from tools.teach.source import NAMES, TeachError
 
 # Imports only what a sheet needs, and reads what it says.
 RUN = """
-import ast, json, sys
-names, said = {}, []
-for text in json.load(sys.stdin):
+import ast, json, linecache, sys
+names, said = {"__name__": "sheet"}, []
+for place, text in enumerate(json.load(sys.stdin)):
+    cell = f"<cell {place}>"  # whose text inspect may ask for
+    lines = [line + "\\n" for line in text.split("\\n")]
+    linecache.cache[cell] = len(text), None, lines, cell
     tree = ast.parse(text)
     last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, "cell", "exec"), names)
+    exec(compile(tree, cell, "exec"), names)
     if last:
-        code = compile(ast.Expression(last.value), "cell", "eval")
+        code = compile(ast.Expression(last.value), cell, "eval")
         said.append(eval(code, names))
 loaded = [name for name in ("torch", "tensorflow") if name in sys.modules]
 said = [x for x in said if str(x).startswith("Exercise")]
