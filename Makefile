@@ -16,11 +16,11 @@ export PYTHON INSTALL REQUIREMENTS
 unexport PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE
 
 PAGES := $(shell find book -name '*.md' -o -name '*.ipynb')
-PARTS := _config.yml _toc.yml \
+PARTS := _config.yml _toc.yml $(wildcard CITATION.cff) \
 	$(shell find book/_* $(wildcard cellbycell) -type f ! -path '*/__pycache__/*')
 
 .PHONY: help site serve watch pdf test proof outputs package mutants wild chapter bench \
-	sheet single grade export constraints repository clean
+	sheet single grade export constraints repository edition release clean
 .DEFAULT_GOAL := help
 
 help: ## list these commands
@@ -81,6 +81,12 @@ constraints: ## write constraints.txt and .ci/site.txt anew from requirements.tx
 
 repository: .venv/installed ## set the repository's address (SLUG=owner/name)
 	@.venv/bin/python -m tools.commands.repository '$(SLUG)'
+
+edition: site ## write the newest edition of CHANGELOG.md where it stands, and keep its anchors
+	@.venv/bin/python -m tools.commands.edition
+
+release: .venv/installed ## make an edition's files (VERSION=2026.1 OUT=folder, UNTESTED=1 without tests)
+	@.venv/bin/python -m tools.commands.release '$(VERSION)' '$(OUT)' '$(UNTESTED)'
 
 clean: ## remove what was built and caches, but not .venv
 	rm -rf _build build .hypothesis .pytest_cache .ruff_cache

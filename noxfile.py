@@ -55,7 +55,7 @@ COLAB = [
 
 FRAMEWORKS = ["torch", "tensorflow", "numpy", "matplotlib"]
 FRAMEWORKS += ["tokenizers", "babel", "transformers", "keras-hub"]
-TOOLS = ["nbval", "pytest", "pytest-xdist", "PyYAML"]
+TOOLS = ["nbval", "pytest", "pytest-xdist", "PyYAML", "hypothesis"]
 # What Jupyter Book would install in versions of its own.
 SITE = [
     *("sphinx", "myst-nb", "sphinx-book-theme", "sphinx-comments"),

@@ -11,9 +11,13 @@ BOOK = ROOT / "book"
 HTML = ROOT / "_build" / "html"
 CONFIG = ROOT / "_config.yml"
 CONTENTS = ROOT / "_toc.yml"
-ADDRESS = re.compile(
-    r"(^repository:\n(?:[ #].*\n)*? +url: https://github\.com/)(\S+)", re.M
-)
+CITATION = ROOT / "CITATION.cff"
+CHANGELOG = ROOT / "CHANGELOG.md"
+REPOSITORY = r"(^repository:\n(?:[ #].*\n)*? +"
+ADDRESS = re.compile(REPOSITORY + r"url: https://github\.com/)(\S+)", re.M)
+BRANCH = re.compile(REPOSITORY + r'branch: ")([^"\n]+)', re.M)
+# The heading of an edition in the changelog.
+EDITION = re.compile(r"(?m)^## (20\d\d\.[1-9]\d*), (20\d\d-\d\d-\d\d)$")
 
 
 @cache
@@ -43,9 +47,20 @@ def slug():
     return ADDRESS.search(CONFIG.read_text("utf-8"))[2]
 
 
+def branch():
+    """Return the branch, or the edition's tag, that links lead to."""
+    return BRANCH.search(CONFIG.read_text("utf-8"))[2]
+
+
+def edition():
+    """Return version and date of the changelog's newest edition, or ""."""
+    found = EDITION.search(CHANGELOG.read_text("utf-8"))
+    return found.groups() if found else ("", "")
+
+
 def colab_link(path):
     """Return the address at which Colab opens a notebook of the book."""
     return (
-        f"https://colab.research.google.com/github/{slug()}/blob/main/book/"
-        f"{path.name}"
+        f"https://colab.research.google.com/github/{slug()}/blob/{branch()}"
+        f"/book/{path.name}"
     )

@@ -17,6 +17,8 @@ from cellbycell.pytorch.encoder import (
     EncoderLayer,
     FeedForward,
     LayerNorm,
+    RMSNorm,
+    SwiGLU,
     draw_weights,
     normalise,
 )
@@ -33,6 +35,13 @@ from cellbycell.pytorch.rotary import (
     pairs_to_halves,
     rotary,
     rotary_halves,
+)
+from cellbycell.pytorch.sampling import (
+    filter_logits,
+    keep_min_p,
+    keep_top_k,
+    keep_top_p,
+    sample_decode,
 )
 from cellbycell.pytorch.tiles import (
     attend_in_tiles,
@@ -54,6 +63,8 @@ __all__ = [
     "FeedForward",
     "LayerNorm",
     "MultiHeadAttention",
+    "RMSNorm",
+    "SwiGLU",
     "Transformer",
     "append_ids",
     "attend",
@@ -64,9 +75,13 @@ __all__ = [
     "cosines_and_sines",
     "draw_model",
     "draw_weights",
+    "filter_logits",
     "gradients_in_tiles",
     "greedy_decode",
     "join",
+    "keep_min_p",
+    "keep_top_k",
+    "keep_top_p",
     "make_causal_mask",
     "merge_heads",
     "normalise",
@@ -76,6 +91,7 @@ __all__ = [
     "rotary",
     "rotary_halves",
     "rotation",
+    "sample_decode",
     "smooth_targets",
     "smoothed_loss",
     "split_heads",

@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from cellbycell.pytorch.multi_head_attention import MultiHeadAttention
@@ -62,6 +63,25 @@ class LayerNorm(nn.Module):
         return normalise(x, self.epsilon) * self.scale + self.shift
 
 
+class RMSNorm(nn.Module):
+    """Divide each row by its root mean square, then scale each column.
+
+    x (..., D); result (..., D), of x's type if the scale has that type.
+    Source: Zhang and Sennrich 2019, section 4.
+    """
+
+    def __init__(self, d_model: int, epsilon: float = 1e-6):
+        super().__init__()
+        self.epsilon = epsilon
+        self.scale = nn.Parameter(torch.ones(d_model))  # (D,)
+
+    def forward(self, x: torch.Tensor):
+        wide = x.to(torch.promote_types(x.dtype, torch.float32))
+        square = wide.square().mean(dim=-1, keepdim=True)  # (..., 1)
+        fraction = wide * torch.rsqrt(square + self.epsilon)  # (..., D)
+        return fraction.to(x.dtype) * self.scale
+
+
 class FeedForward(nn.Module):
     """Two linear layers with a ReLU between them, at each position alone.
 
@@ -78,6 +98,24 @@ class FeedForward(nn.Module):
     def forward(self, x: torch.Tensor):
         hidden = self.widen(x).relu()  # (..., F)
         return self.narrow(self.dropout(hidden))  # (..., D)
+
+
+class SwiGLU(nn.Module):
+    """A feed-forward network with a gate, at each position alone.
+
+    x (..., D); result (..., D).
+    Source: Shazeer 2020, section 2.
+    """
+
+    def __init__(self, d_model: int, d_ff: int):
+        super().__init__()
+        self.gate = nn.Linear(d_model, d_ff, bias=False)
+        self.up = nn.Linear(d_model, d_ff, bias=False)
+        self.down = nn.Linear(d_ff, d_model, bias=False)
+
+    def forward(self, x: torch.Tensor):
+        hidden = F.silu(self.gate(x)) * self.up(x)  # (..., F)
+        return self.down(hidden)  # (..., D)
 
 
 class AddAndNorm(nn.Module):

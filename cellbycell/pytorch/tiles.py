@@ -84,12 +84,12 @@ def tile_gradients(
     value: torch.Tensor,
     attention_mask: torch.Tensor,
     kept,
-    pull,
+    grad,
 ):
     """Return a tile's part in the gradients by query, key and value.
 
     Shapes as in attend_with_sum, with the keys and values of the tile; kept:
-    the output and the log-sums of all keys; pull (..., T, V): the gradient
+    the output and the log-sums of all keys; grad (..., T, V): the gradient
     by the output.
     """
     output, total = kept
@@ -97,11 +97,11 @@ def tile_gradients(
     scores = query @ key.mT / root  # (..., T, S)
     weights = torch.exp(scores - zero_if_empty(total)[..., None])
     weights = weights.masked_fill(~attention_mask, 0.0)  # (..., T, S)
-    drift = (pull * output).sum(dim=-1, keepdim=True)  # (..., T, 1)
-    pulled = weights * (pull @ value.mT - drift) / root  # (..., T, S)
-    key_grad = pulled.mT @ query  # (..., S, K)
-    value_grad = weights.mT @ pull  # (..., S, V)
-    return pulled @ key, key_grad, value_grad
+    mean = (grad * output).sum(dim=-1, keepdim=True)  # (..., T, 1)
+    score_grad = weights * (grad @ value.mT - mean) / root  # (..., T, S)
+    key_grad = score_grad.mT @ query  # (..., S, K)
+    value_grad = weights.mT @ grad  # (..., S, V)
+    return score_grad @ key, key_grad, value_grad
 
 
 def gradients_in_tiles(
@@ -110,7 +110,7 @@ def gradients_in_tiles(
     value: torch.Tensor,
     attention_mask: torch.Tensor,
     kept,
-    pull,
+    grad,
     size,
 ):
     """Return the gradients by query, key and value, size keys at a time.
@@ -124,7 +124,7 @@ def gradients_in_tiles(
             value[..., s : s + size, :],
             attention_mask[..., s : s + size],
         )
-        parts = tile_gradients(query, *tile, kept, pull)
+        parts = tile_gradients(query, *tile, kept, grad)
         query_grad = query_grad + parts[0]
         key_grads.append(parts[1])
         value_grads.append(parts[2])

@@ -16,6 +16,8 @@ from cellbycell.tensorflow.encoder import (
     EncoderTF,
     FeedForwardTF,
     LayerNormTF,
+    RMSNormTF,
+    SwiGLUTF,
     draw_weights_tf,
     normalise_tf,
 )
@@ -37,6 +39,13 @@ from cellbycell.tensorflow.rotary import (
     rotary_halves_tf,
     rotary_tf,
 )
+from cellbycell.tensorflow.sampling import (
+    filter_logits_tf,
+    keep_min_p_tf,
+    keep_top_k_tf,
+    keep_top_p_tf,
+    sample_decode_tf,
+)
 from cellbycell.tensorflow.tiles import (
     attend_in_tiles_tf,
     attend_with_sum_tf,
@@ -57,6 +66,8 @@ __all__ = [
     "FeedForwardTF",
     "LayerNormTF",
     "MultiHeadAttentionTF",
+    "RMSNormTF",
+    "SwiGLUTF",
     "TransformerTF",
     "append_ids_tf",
     "attend_cached_tf",
@@ -67,9 +78,13 @@ __all__ = [
     "cosines_and_sines_tf",
     "draw_model_tf",
     "draw_weights_tf",
+    "filter_logits_tf",
     "gradients_in_tiles_tf",
     "greedy_decode_tf",
     "join_tf",
+    "keep_min_p_tf",
+    "keep_top_k_tf",
+    "keep_top_p_tf",
     "make_causal_mask_tf",
     "merge_heads_tf",
     "normalise_tf",
@@ -79,6 +94,7 @@ __all__ = [
     "rotary_halves_tf",
     "rotary_tf",
     "rotation_tf",
+    "sample_decode_tf",
     "smooth_targets_tf",
     "smoothed_loss_tf",
     "split_heads_tf",

@@ -63,6 +63,26 @@ class LayerNormTF(keras.layers.Layer):
         return normalise_tf(x, self.epsilon) * self.scale + self.shift
 
 
+class RMSNormTF(keras.layers.Layer):
+    """Divide each row by its root mean square, then scale each column.
+
+    x (..., D); result (..., D), of x's type if the scale has that type.
+    Source: Zhang and Sennrich 2019, section 4.
+    """
+
+    def __init__(self, d_model: int, epsilon: float = 1e-6):
+        super().__init__()
+        self.epsilon = epsilon
+        self.scale = self.add_weight((d_model,), "ones", name="scale")
+        self.built = True  # nothing is left for the first call
+
+    def call(self, x: tf.Tensor):
+        wide = tf.cast(x, tf.float64 if x.dtype == tf.float64 else tf.float32)
+        square = tf.reduce_mean(wide**2, -1, keepdims=True)  # (..., 1)
+        fraction = wide * tf.math.rsqrt(square + self.epsilon)  # (..., D)
+        return tf.cast(fraction, x.dtype) * self.scale
+
+
 class FeedForwardTF(keras.layers.Layer):
     """Two linear layers with a ReLU between them, at each position alone.
 
@@ -82,6 +102,28 @@ class FeedForwardTF(keras.layers.Layer):
     def call(self, x: tf.Tensor, training=None):
         hidden = tf.nn.relu(self.widen(x))  # (..., F)
         return self.narrow(self.dropout(hidden, training=training))  # (..., D)
+
+
+class SwiGLUTF(keras.layers.Layer):
+    """A feed-forward network with a gate, at each position alone.
+
+    x (..., D); result (..., D).
+    Source: Shazeer 2020, section 2.
+    """
+
+    def __init__(self, d_model: int, d_ff: int):
+        super().__init__()
+        self.gate = keras.layers.Dense(d_ff, use_bias=False)
+        self.up = keras.layers.Dense(d_ff, use_bias=False)
+        self.down = keras.layers.Dense(d_model, use_bias=False)
+        self.gate.build((None, d_model))
+        self.up.build((None, d_model))
+        self.down.build((None, d_ff))
+        self.built = True  # nothing is left for the first call
+
+    def call(self, x: tf.Tensor):
+        hidden = tf.nn.silu(self.gate(x)) * self.up(x)  # (..., F)
+        return self.down(hidden)  # (..., D)
 
 
 class AddAndNormTF(keras.layers.Layer):

@@ -86,12 +86,12 @@ def tile_gradients_tf(
     value: tf.Tensor,
     attention_mask: tf.Tensor,
     kept,
-    pull,
+    grad,
 ):
     """Return a tile's part in the gradients by query, key and value.
 
     Shapes as in attend_with_sum, with the keys and values of the tile; kept:
-    the output and the log-sums of all keys; pull (..., T, V): the gradient
+    the output and the log-sums of all keys; grad (..., T, V): the gradient
     by the output.
     """
     output, total = kept
@@ -99,12 +99,12 @@ def tile_gradients_tf(
     scores = tf.matmul(query, key, transpose_b=True) / root  # (..., T, S)
     weights = tf.exp(scores - zero_if_empty_tf(total)[..., None])
     weights = tf.where(attention_mask, weights, tf.zeros_like(weights))
-    drift = tf.reduce_sum(pull * output, axis=-1, keepdims=True)
-    mixed = tf.matmul(pull, value, transpose_b=True)  # (..., T, S)
-    pulled = weights * (mixed - drift) / root  # (..., T, S)
-    key_grad = tf.matmul(pulled, query, transpose_a=True)  # (..., S, K)
-    value_grad = tf.matmul(weights, pull, transpose_a=True)  # (..., S, V)
-    return pulled @ key, key_grad, value_grad
+    mean = tf.reduce_sum(grad * output, axis=-1, keepdims=True)  # (..., T, 1)
+    weight_grad = tf.matmul(grad, value, transpose_b=True)  # (..., T, S)
+    score_grad = weights * (weight_grad - mean) / root  # (..., T, S)
+    key_grad = tf.matmul(score_grad, query, transpose_a=True)  # (..., S, K)
+    value_grad = tf.matmul(weights, grad, transpose_a=True)  # (..., S, V)
+    return score_grad @ key, key_grad, value_grad
 
 
 def gradients_in_tiles_tf(
@@ -113,7 +113,7 @@ def gradients_in_tiles_tf(
     value: tf.Tensor,
     attention_mask: tf.Tensor,
     kept,
-    pull,
+    grad,
     size,
 ):
     """Return the gradients by query, key and value, size keys at a time.
@@ -127,7 +127,7 @@ def gradients_in_tiles_tf(
             value[..., s : s + size, :],
             attention_mask[..., s : s + size],
         )
-        parts = tile_gradients_tf(query, *tile, kept, pull)
+        parts = tile_gradients_tf(query, *tile, kept, grad)
         query_grad = query_grad + parts[0]
         key_grads.append(parts[1])
         value_grads.append(parts[2])

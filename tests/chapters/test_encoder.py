@@ -285,6 +285,51 @@ def test_the_norm_is_the_libraries_in_every_precision(
     assert np.allclose(found_tf, theirs_tf, atol=max(atol, 2e-4))
 
 
+@FEW
+@given(
+    seed=st.integers(0, 99),
+    shape=st.lists(st.integers(1, 5), min_size=1, max_size=4),
+    kind=st.sampled_from(["float64", "float32", "float16"]),
+    scale=st.sampled_from([1e-3, 1, 200]),
+)
+def test_rms_norm_is_pytorch_s_in_every_precision(
+    book, seed, shape, kind, scale
+):
+    """In Keras, a layer casts what it is given to its own type."""
+    import tensorflow as tf
+    import torch
+
+    rng = np.random.default_rng(seed)
+    rows = (scale * rng.standard_normal(shape)).astype(kind)
+    ours = book["RMSNorm"](shape[-1]).to(torch.tensor(rows).dtype)
+    found = ours(torch.tensor(rows)).detach()
+    theirs = torch.nn.functional.rms_norm(
+        torch.tensor(rows), shape[-1:], eps=1e-6
+    )
+    found_tf = book["RMSNormTF"](shape[-1])(tf.constant(rows, tf.float32))
+    atol = {"float64": 1e-12, "float32": 1e-5, "float16": 4e-3}[kind]
+    assert found.dtype == torch.tensor(rows).dtype
+    assert np.allclose(found, theirs, rtol=0, atol=atol)
+    assert np.allclose(found, found_tf, rtol=0, atol=max(atol, 1e-5))
+
+
+def test_a_closed_gate_lets_nothing_through(book):
+    """The gate of SwiGLU and not its other matrix is the one that closes."""
+    import tensorflow as tf
+    import torch
+
+    x = np.ones((1, 1, 4), "float32")
+    ours, ours_tf = book["SwiGLU"](4, 5), book["SwiGLUTF"](4, 5)
+    for part, closed in [("gate", True), ("up", False)]:
+        weight = np.full((4, 5), -5.0, "float32")
+        book["draw_weights"](ours, 0), book["draw_weights_tf"](ours_tf, 0)
+        getattr(ours, part).weight.data = torch.tensor(weight.T)
+        getattr(ours_tf, part).kernel.assign(weight)
+        found = ours(torch.tensor(x)).detach()
+        assert np.allclose(found, ours_tf(tf.constant(x)), atol=1e-5)
+        assert (abs(found).max() < 1e-4).item() is closed
+
+
 def test_a_norm_of_whole_numbers_is_float32(book):
     import tensorflow as tf
     import torch

@@ -276,3 +276,31 @@ def test_roman_numbers(book):
     for number, said in numbers.items():
         found = book["roman"](number)
         assert found == (said or "MMMCMXCIX")
+
+
+# The table of changes.
+
+
+def test_the_stored_changes_are_what_the_program_trains(book):
+    """Each model has the stored size, and a gradient for each weight."""
+    from tools.measure.changes import MODELS, make
+
+    assert {*book["STORED_CHANGES"]} == {*MODELS}
+    pairs = book["training_pairs"][:4]
+    for name, changes in MODELS.items():
+        model, loss, _ = make(book, changes, 0)
+        weights = [*model.parameters()]
+        size = sum(weight.numel() for weight in weights)
+        assert size == book["STORED_CHANGES"][name][0]
+        loss(model, pairs).backward()
+        assert all(weight.grad is not None for weight in weights)
+
+
+@pytest.mark.parametrize("name", ["2017", "Llama"])
+def test_the_kit_finds_nothing_in_the_program_s_models(book, name):
+    from tools.measure.changes import MODELS, make
+
+    model, _, _ = make(book, MODELS[name], 0)
+    ids = [[5, 8, 30, 9, 41, 7, 6, 12], [9, 14, 7, 6, 11, 0, 0, 0]]
+    report = book["check_model"](model, ids, pad_id=0, causal=True)
+    assert report.failed == []

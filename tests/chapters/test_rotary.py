@@ -98,3 +98,11 @@ def test_an_odd_width_is_refused(chapter, name):
     x = x if name.endswith("_tf") else torch.tensor(x)
     with pytest.raises(ValueError, match="even"):
         chapter("rotary")[name](x, torch.arange(2))
+
+
+def test_wide_heads_show_another_base_at_position_1(chapter):
+    book = chapter("rotary")
+    given = torch.sin(torch.arange(3 * 2 * 3 * 7 * 64.0) ** 2)
+    given = given.reshape(3, 2, 3, 7, 64)
+    marks = book["noticed_by"](book["mistakes"]["another base"], *given)
+    assert marks["position 1"] and not marks["shift"]

@@ -148,6 +148,7 @@ def sliced(*sources):
         (["x = 1", "y = [x for x in range(3)]"], "y", [1]),
         (["x = 0", "for i in range(3):\n    x += i"], "x", [0, 1]),
         (["x = 0", "if x:\n    y = 1"], "x", [0]),
+        (["x = [[]]", "for y in x:\n    y += [0]"], "x", [0, 1]),
         (["def f(x):\n    x.append(1)", "x = []", "f(x)\n0"], "x", [0, 1, 2]),
         (["y = 1", "def f(y):\n    return y"], "f(2)", [1]),
         (["import a", "import b\nimport c"], "c", [1]),

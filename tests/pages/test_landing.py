@@ -21,6 +21,9 @@ NUMBERS = [
     "twelve",
     "thirteen",
     "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
 ]
 PAIRS = {
     "life is short": [*3 * ["la vie est courte"], "la vie est brève"],

@@ -212,6 +212,61 @@ def test_the_corner_of_a_causal_mask(check_numbers):
     )
 
 
+def test_fewer_key_heads_than_heads(check_numbers, check_says):
+    import keras
+    import torch
+    from torch.nn import functional as F
+
+    rng = np.random.default_rng(0)
+    query = rng.normal(size=(1, 6, 5, 4)).astype("float32")
+    sdpa = F.scaled_dot_product_attention
+
+    def by_torch(key, **options):
+        return sdpa(*map(torch.tensor, (query, key, key)), **options)
+
+    def by_keras(key):
+        given = (x.swapaxes(1, 2) for x in (query, key, key))
+        output = keras.ops.dot_product_attention(*given)
+        return np.asarray(output).swapaxes(1, 2)
+
+    def by_layer(key):
+        """The heads of all vectors, as the layer with unit matrices."""
+        heads = key.shape[1]
+        layer = keras.layers.GroupQueryAttention(4, 6, heads, use_bias=False)
+        layer.build((1, 5, 24), (1, 5, 4 * heads))
+        layer.set_weights(
+            [
+                np.eye(24).reshape(24, 6, 4),
+                *2 * [np.eye(4 * heads).reshape(-1, heads, 4)],
+                np.eye(24).reshape(6, 4, 24),
+            ]
+        )
+        flat = [x.swapaxes(1, 2).reshape(1, 5, -1) for x in (query, key)]
+        return np.reshape(layer(*flat), (1, 5, 6, 4)).swapaxes(1, 2)
+
+    def outcome(call, heads):
+        key = rng.normal(size=(1, heads, 5, 4)).astype("float32")
+        try:
+            found = call(key)
+        except Exception as error:
+            return f"`{type(error).__name__}`"
+        copies = by_torch(np.repeat(key, 6 // heads, axis=1))
+        assert np.allclose(found, copies, atol=1e-5)
+        return "shared"
+
+    for name, call in {
+        "`F.scaled_dot_product_attention`": by_torch,
+        "`F.scaled_dot_product_attention(..., enable_gqa=True)`": (
+            lambda key: by_torch(key, enable_gqa=True)
+        ),
+        "`keras.ops.dot_product_attention`, from Keras `3.15` on": by_keras,
+        "`keras.layers.GroupQueryAttention`": by_layer,
+    }.items():
+        check_says(f"| {name} | {outcome(call, 2)} | {outcome(call, 1)} |")
+    repeated, tiled = np.repeat([0, 1], 3), np.tile([0, 1], 3)
+    check_numbers(heads_right_if_tiled=(repeated == tiled).sum())
+
+
 def test_the_log_sum_of_a_query_that_sees_no_key(check_numbers):
     import tensorflow as tf
     import torch

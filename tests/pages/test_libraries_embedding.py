@@ -79,3 +79,62 @@ def test_sines_and_cosines_in_turn_or_in_halves(check_numbers):
         second_number_in_halves=in_halves[1, 1],
         layouts_differ_after_sorting=abs(in_order - in_halves).max(),
     )
+
+
+def turned_by(model, config):
+    """Return [1, 0, 0, 0] at position one in a model of Transformers."""
+    import torch
+
+    (embedding,) = (n for n in dir(model) if n.endswith("RotaryEmbedding"))
+    assert "rope_theta" in config.rope_parameters
+    x = torch.eye(4)[None, None, :1].expand(1, 1, 2, 4)
+    position_ids = torch.arange(2)[None]
+    tables = getattr(model, embedding)(config)(x, position_ids=position_ids)
+    return model.apply_rotary_pos_emb(x, x, *tables)[0][0, 0, 1]
+
+
+def test_the_layout_of_rotary_positions(check_numbers, check_says):
+    import keras
+    import keras_hub
+    import torch
+    import torch.onnx.ops
+    from transformers.models.cohere import modeling_cohere as cohere
+    from transformers.models.ernie4_5 import modeling_ernie4_5 as ernie
+    from transformers.models.gptj import modeling_gptj as gptj
+    from transformers.models.llama import modeling_llama as llama
+
+    x = torch.eye(4)[None, None, :1].expand(1, 1, 2, 4)
+    angles = torch.arange(2.0)[:, None] * torch.tensor([1, 0.01])
+    given = x, angles.cos(), angles.sin()
+    ids, op = torch.arange(2)[None], torch.onnx.ops.rotary_embedding
+    layer = keras_hub.layers.RotaryEmbedding(10000, sequence_axis=2)
+    sines, cosines = gptj.create_sinusoidal_positions(2, 4).chunk(2, dim=-1)
+    tables = sines[None], cosines[None]
+    small = {"hidden_size": 4, "num_attention_heads": 1}
+    turned = {
+        "`torch.onnx.ops.rotary_embedding`": op(*given, position_ids=ids),
+        "the same, `interleaved=True`": op(*given, ids, interleaved=True),
+        "`keras_hub.layers.RotaryEmbedding`": layer(x.numpy(), positions=ids),
+        "Llama": turned_by(llama, llama.LlamaConfig(**small)),
+        "Cohere": turned_by(cohere, cohere.CohereConfig(**small)),
+        "ERNIE 4.5": turned_by(
+            ernie, ernie.Ernie4_5Config(**small, head_dim=4)
+        ),
+        "GPT-J": gptj.apply_rotary_pos_emb(x.transpose(1, 2), *tables),
+    }
+    pairs, halves = np.zeros((2, 4))
+    pairs[:2] = halves[::2] = np.cos(1), np.sin(1)
+    for call, vectors in turned.items():
+        vector = np.asarray(vectors).reshape(-1, 4)[-1]
+        layouts = {"pairs": pairs, "halves": halves}
+        (name,) = (n for n, y in layouts.items() if np.allclose(vector, y))
+        check_says(f"| {call} | {name} |")
+    for layers in (keras.layers, torch.nn):
+        assert not any("rotary" in name.lower() for name in dir(layers))
+    check_numbers(
+        second_number_of_pairs=pairs[1],
+        second_number_of_halves=halves[1],
+        base_of_llama=llama.LlamaConfig().rope_parameters["rope_theta"],
+        base_of_cohere=cohere.CohereConfig().rope_parameters["rope_theta"],
+        base_of_keras_hub=keras_hub.layers.RotaryEmbedding().max_wavelength,
+    )

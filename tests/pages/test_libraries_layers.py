@@ -54,6 +54,28 @@ def test_the_epsilon_of_layer_normalisation(check_numbers):
     )
 
 
+def test_the_epsilon_of_rms_norm(check_numbers):
+    import keras
+    import torch
+
+    def epsilon(number):
+        """Return what was added to the square of 0.0001 to give a number."""
+        return 1e-8 / float(number) ** 2 - 1e-8
+
+    row = np.full((1, 4), 1e-4, "float32")
+    small = torch.nn.RMSNorm(4)(torch.from_numpy(row))[0, 0].item()
+    small_keras = np.asarray(keras.layers.RMSNormalization()(row))[0, 0]
+    small_of_ops = np.asarray(keras.ops.rms_normalization(row))[0, 0]
+    check_numbers(
+        rms_norm_epsilon_torch=epsilon(small),
+        rms_norm_epsilon_keras=epsilon(small_keras),
+        rms_norm_epsilon_of_ops_keras=epsilon(small_of_ops),
+        rms_norm_small_torch=small,
+        rms_norm_small_keras=small_keras,
+        rms_norm_small_of_ops_keras=small_of_ops,
+    )
+
+
 def test_where_the_norm_of_a_layer_is(check_numbers):
     import torch
 

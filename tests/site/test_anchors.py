@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.settings import HTML, chapters
+from tools.commands.edition import unlisted
+from tools.settings import HTML, branch, chapters, edition
 
 # A line each: page#anchor. Sections, terms and names of the package.
 PUBLISHED = Path(__file__).with_name("anchors.txt")
@@ -27,6 +28,12 @@ def test_each_published_address_leads_to_a_place():
         "book/_ext/moved.txt, the anchor of the place that it has now:\n"
         + "\n".join(lost)
     )
+
+
+def test_an_edition_keeps_all_its_addresses():
+    if branch() != edition()[0]:
+        pytest.skip("the links of this book lead to no tag")
+    assert not unlisted(), "Run: make edition"
 
 
 @pytest.fixture

@@ -306,8 +306,29 @@ def rotary(book, query, key, pair):
     return f"{said} {apart * turn:.2f}, and the score {score}.", parts
 
 
+def sampling(book, temperature, k, p, least):
+    logits = book["torch"].tensor(book["moving_logits"]).double()  # (N,)
+    settings = dict(temperature=temperature, k=k, p=p, min_p=least)
+    shares = book["filter_logits"](logits, **settings).softmax(-1)  # (N,)
+    whole = (logits / temperature).softmax(-1)  # (N,)
+    kept = shares[shares > 0]
+    parts = {
+        "all": book["sampling_bars"](whole.tolist(), 34, 0),
+        "kept": book["sampling_bars"](kept.tolist(), 20, 7),
+    }
+    last = book["moving_tokens"][len(kept) - 1]
+    end = f" to {last}" if len(kept) > 1 else " alone"
+    return (
+        f"Kept: {len(kept)} of 8, first{end}, with "
+        f"{whole[: len(kept)].sum():.2f} of the probability; first is drawn "
+        f"with {kept[0]:.2f}.",
+        parts,
+    )
+
+
 SHOWN = [lookup, waves, clocks, attention, heads]
 SHOWN += [masks, way, write, learn, matrix, work, cache, tiles, rotary]
+SHOWN += [sampling]
 SHOWS = {function.__name__: function for function in SHOWN}
 ALL = [0, 1, 2, 3, 4, 5]
 # A picture -> its chapter, and its states: what the controls say, in the order
@@ -342,6 +363,17 @@ PICTURES = {
         [(ALL, 0, []), ([0, 2], 1, [0]), ([], 0, [0]), ([1, 3, 5], 0, [0])],
     ),
     "work": ("practice", [(0, 8, 0), (1, 7, 2), (2, 0, 5), (0, 11, 3)]),
+    "sampling": (
+        "sampling",
+        [
+            (1, 8, 1, 0),
+            (2, 8, 0.9, 0),
+            (2, 8, 1, 0.1),
+            (0.1, 8, 1, 0),
+            (0.7, 5, 0.8, 0.3),
+            (3, 2, 0, 1),
+        ],
+    ),
     "tiles": (
         "tiles",
         [(2, 1, 0, 0), (0, 0, 1, 0), (6, 2, 1, 0), (3, 1, 0, 1), (1, 0, 1, 1)],

@@ -10,7 +10,7 @@ from pypdf import PdfReader
 
 from tools.commands.pdf import open_book, print_book
 from tools.notebooks import Notebook, tags
-from tools.settings import HTML, ROOT, chapters, contents
+from tools.settings import HTML, ROOT, chapters, contents, edition
 
 pytestmark = pytest.mark.xdist_group("pdf")
 LEFT_OUT = (HTML / "book").as_uri()
@@ -79,6 +79,13 @@ def test_pdf_lists_every_page_and_its_number(printed):
     listed = squeezed(book.pages[first:second])
     for name, start in list(starts.items())[1:]:
         assert f"{''.join(name.split())}{start + 1}" in listed
+
+
+def test_the_cover_of_the_pdf_says_the_edition(printed):
+    book, _ = printed
+    version, date = edition()
+    assert f"dition {version}, {date}" in book.pages[0].extract_text()
+    assert version not in book.metadata.title
 
 
 def test_pdf_shows_the_code_of_both_frameworks(printed, notebook):

@@ -77,6 +77,7 @@ JOIN_PAGES = """([pages, rules]) => {
     style.textContent = rules;
     document.head.append(style);
     document.title = cover.textContent.trim();
+    cover.append(document.querySelector(".edition"));
     document.body.replaceChildren(box);
 }"""
 IS_WHOLE = """() => document.fonts.status === "loaded" &&

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bs4 import BeautifulSoup
 
-from tools.settings import CONFIG, CONTENTS, HTML, ROOT
+from tools.settings import CITATION, CONFIG, CONTENTS, HTML, ROOT
 
 SETTINGS = """
 import sys
@@ -34,8 +34,8 @@ def build(python, folder):
     """Build a copy of the sources in a folder; return where the pages are."""
     for name in ("book", "cellbycell"):
         shutil.copytree(ROOT / name, folder / name)
-    shutil.copy(CONFIG, folder)
-    shutil.copy(CONTENTS, folder)
+    for path in (CONFIG, CONTENTS, CITATION):
+        shutil.copy(path, folder)
     if (ROOT / ".git").exists():  # where the address may stand
         (folder / ".git").symlink_to(ROOT / ".git")
     jupyter_book = Path(sys.executable).with_name("jupyter-book")

@@ -1,36 +1,43 @@
 """The repository's address: it stands in _config.yml and nowhere else.
 
 `make repository SLUG=owner/name` sets it, and with it, in each notebook, the
-link that opens it in Colab and the address that the package comes from.
+link that opens it in Colab and the address that the package comes from, and
+in CITATION.cff where the book is. A tagged edition has its tag in these links
+in place of the branch: tools/commands/release.py sets it.
 """
 
 import re
 import sys
 
+from tools.commands import edition
 from tools.notebooks import paths
-from tools.settings import ADDRESS, CONFIG, slug
+from tools.settings import ADDRESS, BRANCH, CONFIG, slug
 
 # What GitHub allows: an owner of letters, digits and single hyphens.
 SLUG = re.compile(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)*/(?!\.\.?$)[\w.-]+", re.ASCII)
 
 # Where a chapter's first cell brings the package from.
 PACKAGE = re.compile(r"(REPOSITORY = ...?https://github\.com/)[\w./-]+")
+ARCHIVE = re.compile(r"(\{REPOSITORY\}/archive/)[\w.-]+(\.zip)")
 
 
-def rename(new):
-    """Write a new 'owner/name' to _config.yml and to the notebooks."""
-    changes = {CONFIG: ADDRESS.sub(rf"\g<1>{new}", CONFIG.read_text("utf-8"))}
+def rename(new, branch="main"):
+    """Let all links lead to 'owner/name' and a branch, or a tag, of it."""
+    settings = ADDRESS.sub(rf"\g<1>{new}", CONFIG.read_text("utf-8"))
+    changes = {CONFIG: BRANCH.sub(rf"\g<1>{branch}", settings)}
     for path in paths():
         # As text, so that nothing else in the file can change.
         own_link = (
             r"(https://colab\.research\.google\.com/github/)[^/\s]+/[^/\s]+"
-            rf"(/blob/[^/\s]+/book/{re.escape(path.name)})"
+            rf"/blob/[^/\s]+(/book/{re.escape(path.name)})"
         )
         text = path.read_text("utf-8")
-        text = re.sub(own_link, rf"\g<1>{new}\g<2>", text)
-        changes[path] = PACKAGE.sub(rf"\g<1>{new}", text)
+        text = re.sub(own_link, rf"\g<1>{new}/blob/{branch}\g<2>", text)
+        text = PACKAGE.sub(rf"\g<1>{new}", text)
+        changes[path] = ARCHIVE.sub(rf"\g<1>{branch}\g<2>", text)
     for path, text in changes.items():
         path.write_text(text, "utf-8", newline="\n")
+    edition.write()
 
 
 def main(arguments):

@@ -16,8 +16,8 @@ MODULES = {
 }
 # A call of these changes nothing that it is given.
 SHOWS = re.compile(r"print\w*|show\w*|plt|display|len|assert\w*")
-# What is for the cell that it stands in: a seed, and how numbers are printed.
-SETS = re.compile(r"\w*seed|set_printoptions|set_seed|set_random_seed")
+# What is for its cell, a seed, or for all that follows a setup.
+SETS = re.compile(r"\w*seed|set_(printoptions|num_threads|random_seed|floatx)")
 HERE = {"listcomp", "setcomp", "dictcomp", "genexpr"}  # run at once
 # What may leave a name as it was.
 MAY_BIND = (ast.For, ast.While, ast.If, ast.Try, ast.AugAssign)
@@ -139,8 +139,16 @@ def names_of(source, node, is_last):
         }
         inner += [(child, found) for child in table.get_children()]
     changes, given = touched(node, is_last)
+    if isinstance(node, ast.For) and changes & names_stored(node.target):
+        changes.add(root(node.iter))  # for row in rows: row += [0]
+    reads |= changes
     reads -= {name for name, stored in first_uses(node).items() if stored}
-    return binds - changes, changes, given, reads | changes, later
+    return binds - changes, changes, given, reads, later
+
+
+def names_stored(target):
+    """Return the names that a loop binds."""
+    return {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
 
 
 def first_uses(node):

@@ -87,10 +87,14 @@ def test_each_link_to_the_repository_leads_there_or_is_left_out(built):
         f"{home}{slug}",
         f"{home}{slug}/issues/new",
     }
-    cards = {f"{site}/_static/card.png", f"{site}/book/masks.html"}
+    rest = {f"{site}/_static/card.png", f"{site}/book/masks.html"}
+    rest.add(f"{home}{slug}/blob/main/CHANGELOG.md")
     _, _, header = page.partition('class="article-header-buttons"')
     header, _, _ = header.partition("<article")
-    for part, wanted in ((header, buttons), (page, buttons | cards)):
+    for part, wanted in (
+        (header, buttons),
+        (page, buttons | rest),
+    ):
         links = re.findall(r'(?:href|content)="(https://[^"]*)"', part)
         found = {
             link.partition("?title")[0]

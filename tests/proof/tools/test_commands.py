@@ -12,6 +12,7 @@ import yaml
 from tools.settings import ROOT
 
 PYTHONS = ["python3.11", "python3.12", "python3.13", "python3", "python"]
+EDITION = ["CHANGELOG.md", "CITATION.cff"]
 PINS = ["requirements.txt", "constraints.txt"]
 # A Python that makes a .venv in which anything works, and one of a version.
 SOUND = """case "$1 $2" in
@@ -35,9 +36,9 @@ def text(name):
 def copy(tmp_path):
     """Return a copy of what the commands read, in a folder with a space."""
     folder = tmp_path / "a copy"
-    for name in ("book", "tools"):
+    for name in ("book", "tools", "cellbycell"):
         shutil.copytree(ROOT / name, folder / name)
-    for name in ("Makefile", "_config.yml", "_toc.yml", *PINS):
+    for name in ("Makefile", "_config.yml", "_toc.yml", *PINS, *EDITION):
         shutil.copy(ROOT / name, folder)
     return folder
 
@@ -163,6 +164,14 @@ def test_repository_changes_its_address_and_nothing_else(copy):
     # The link to Colab, and where the package comes from.
     counts = [content.count(b"some-body/a.book_2") for content in new]
     assert counts == [1, *(2 for _ in new[1:])]
+    # Where the book is, in both parts; and without an address nowhere.
+    citation = yaml.safe_load((copy / "CITATION.cff").read_text("utf-8"))
+    for part in (citation, citation["preferred-citation"]):
+        assert part["url"] == "https://some-body.github.io/a.book_2/"
+        assert part["repository-code"].endswith(".com/some-body/a.book_2")
+    assert run(old.decode()).returncode == 0
+    assert [path.read_bytes() for path in files] == before
+    assert (copy / "CITATION.cff").read_text("utf-8") == text("CITATION.cff")
 
 
 def test_requirements_are_pinned_exactly_and_have_a_reason():

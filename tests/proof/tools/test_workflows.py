@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tools.settings import ROOT
+from tools.settings import ROOT, edition
 
 WORKFLOWS = sorted(ROOT.glob(".github/workflows/*.yml"))
+
+MAY_BE_WRITTEN = {"pages", "id-token", "issues", "contents"}
 
 
 def jobs(path):
@@ -35,7 +37,7 @@ def test_each_job_has_the_least_rights_and_a_time_limit(path):
     for job in jobs(path).values():
         assert "permissions" in job and "timeout-minutes" in job, job["name"]
         written = {k for k, v in job["permissions"].items() if v == "write"}
-        assert written <= {"pages", "id-token", "issues"}, job["name"]
+        assert written <= MAY_BE_WRITTEN, job["name"]
         # A job that may write runs no code of the book.
         checkouts = str(job).count("actions/checkout")
         assert not (written and checkouts), job["name"]
@@ -71,6 +73,17 @@ def test_what_is_published_is_built_by_packages_with_hashes():
         assert re.fullmatch(
             r'make \w+ .*REQUIREMENTS="\$REQUIREMENTS"', run
         ), f"{run}: would install something without a hash"
+
+
+def test_a_release_is_what_make_release_makes_of_the_tag():
+    build, attach = jobs(ROOT / ".github/workflows/release.yml").values()
+    runs = [step["run"] for step in build["steps"] if "run" in step]
+    assert runs[-1].startswith('make release VERSION="$GITHUB_REF_NAME"')
+    assert not any("UNTESTED" in run for run in runs)
+    assert attach["needs"] == "build"
+    text = (ROOT / ".github/workflows/release.yml").read_text("utf-8")
+    (tags,) = yaml.safe_load(text)[True]["push"]["tags"]
+    assert re.fullmatch(tags, edition()[0]), tags
 
 
 def test_nox_sessions_in_workflows_exist():

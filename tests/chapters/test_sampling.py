@@ -1,0 +1,284 @@
+"""The chapter on sampling: what its checkers say, and its functions.
+
+test_exercises.py tries each checker on the stub and the solution.
+"""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytestmark = pytest.mark.xdist_group("frameworks")
+
+
+# Wrong answers: exercise, the verdict, the answer.
+
+
+def softmax(logits):
+    powers = np.exp(logits - logits.max())
+    return powers / powers.sum()
+
+
+def kept_by(probs, kept_of):
+    """Return which tokens are kept, in the vocabulary's order."""
+    order = np.argsort(-probs)
+    kept = np.zeros(len(probs), bool)
+    kept[order] = kept_of(probs[order])
+    return kept
+
+
+def drawn_with(probs, kept):
+    return probs * kept / (probs * kept).sum()
+
+
+def right(p):
+    return lambda row: row.cumsum() - row < p
+
+
+def unsorted(z, t, p):
+    probs = softmax(z / t)
+    return drawn_with(probs, right(p)(np.sort(probs)[::-1]))
+
+
+def temperature_last(z, t, p):
+    kept = kept_by(softmax(z), right(p))
+    return softmax(np.where(kept, z / t, -np.inf))
+
+
+def top_p(z, t, p):
+    return drawn_with(softmax(z / t), kept_by(softmax(z / t), right(p)))
+
+
+def filled(z, t, p):
+    kept = kept_by(softmax(z / t), right(p))
+    return softmax(np.where(kept, z / t, 0.0))
+
+
+def split(flat, by):
+    return np.stack(np.divmod(flat, by), axis=1)
+
+
+def best(total, by=5):
+    return split(np.argsort(-total, axis=None, kind="stable")[:3], by)
+
+
+def own_best(scores, logs, width):
+    total = scores[:, None] + logs
+    beams = np.argsort(-total.max(1))
+    return np.stack([beams, total.argmax(1)[beams]], axis=1)
+
+
+WRONG = {
+    "tempered_probs": [
+        (
+            "the slider does nothing: divide the logits, not the "
+            "probabilities.",
+            lambda z, t: softmax(z) / t / (softmax(z) / t).sum(),
+        ),
+        (
+            "the probabilities are divided; they do not sum to one.",
+            lambda z, t: softmax(z) / t,
+        ),
+        (
+            "it is inverted: a high temperature must flatten.",
+            lambda z, t: softmax(z * t),
+        ),
+        (
+            "these are no probabilities yet; take the softmax.",
+            lambda z, t: z / t,
+        ),
+        (
+            "they do not sum to one; divide by the sum.",
+            lambda z, t: np.exp(z / t),
+        ),
+        (
+            "divide the logits by the temperature, then take the softmax.",
+            lambda z, t: softmax(z / t + np.arange(4)),
+        ),
+        (
+            "large logits overflow; take off the largest first.",
+            lambda z, t: np.exp(z / t) / np.exp(z / t).sum(),
+        ),
+    ],
+    "nucleus": [
+        (
+            "the token that crosses p is lost.",
+            lambda z, t, p: drawn_with(
+                softmax(z / t),
+                kept_by(softmax(z / t), lambda row: row.cumsum() <= p),
+            ),
+        ),
+        ("what is kept is not sorted back.", unsorted),
+        ("the temperature comes after the cut.", temperature_last),
+        ("the temperature is not used.", lambda z, t, p: top_p(z, 1.0, p)),
+        (
+            "the kept probabilities are not shared out anew.",
+            lambda z, t, p: softmax(z / t) * kept_by(softmax(z / t), right(p)),
+        ),
+        (
+            "the least likely tokens are kept.",
+            lambda z, t, p: drawn_with(
+                softmax(z / t),
+                kept_by(-softmax(z / t), lambda row: right(p)(-row)),
+            ),
+        ),
+        ("nothing is dropped.", lambda z, t, p: softmax(z / t)),
+        ("dropped logits are 0, and e^0 is one.", filled),
+        (
+            "keep a token if those before it have less than p.",
+            lambda z, t, p: top_p(z, t, p / 9 + 1e-9),
+        ),
+        (
+            "at p = 0 nothing is left; the first is always kept.",
+            top_p,
+        ),
+        (
+            "at p = 0 nothing is left; the first is always kept.",
+            lambda z, t, p: top_p(z, t, p) if p else np.zeros(6),
+        ),
+    ],
+    "beam_step": [
+        ("each beam keeps its best token; let them compete.", own_best),
+        ("the scores so far are forgotten.", lambda s, z, w: best(z)),
+        (
+            "beam and token are exchanged.",
+            lambda s, z, w: best(s[:, None] + z)[:, ::-1],
+        ),
+        (
+            "these are the worst; sort downwards.",
+            lambda s, z, w: best(-s[:, None] - z),
+        ),
+        (
+            "divide by the number of tokens, not of beams.",
+            lambda s, z, w: best(s[:, None] + z, 3),
+        ),
+        (
+            "logarithms are added to logarithms, not to probabilities.",
+            lambda s, z, w: best(s[:, None] + np.exp(z)),
+        ),
+        (
+            "the best three, but not in their order.",
+            lambda s, z, w: best(s[:, None] + z)[::-1],
+        ),
+        (
+            "add the scores to the rows, and take the largest of them all.",
+            lambda s, z, w: split(np.arange(3), 2),
+        ),
+    ],
+}
+
+
+def test_wrong_answer_is_diagnosed(book, name, says, answer):
+    assert book[f"check_{name}"](answer) == says
+
+
+# What the chapter defines, beyond the rows that it shows
+
+
+def drawn(seed, rows, columns, ties):
+    logits = 3 * np.random.default_rng(seed).normal(size=(rows, columns))
+    return logits.round(0 if ties else 9)
+
+
+SIZES = dict(seed=st.integers(0, 99), B=st.integers(1, 4), N=st.integers(1, 9))
+
+
+@given(**SIZES, k=st.integers(1, 12), ties=st.booleans())
+def test_top_k_keeps_the_first_of_the_largest(twins, seed, B, N, k, ties):
+    logits = drawn(seed, B, N, ties)
+    order = np.argsort(-logits, axis=-1, kind="stable")[:, :k]
+    wanted = np.full((B, N), -np.inf)
+    np.put_along_axis(wanted, order, logits[np.arange(B)[:, None], order], 1)
+    for keep_top_k in twins("keep_top_k"):
+        np.testing.assert_array_equal(keep_top_k(logits, k), wanted)
+
+
+@given(**SIZES, p=st.sampled_from([0, 0.3, 0.83, 1]), ties=st.booleans())
+def test_top_p_keeps_the_fewest_that_reach_p(twins, seed, B, N, p, ties):
+    logits = drawn(seed, B, N, ties)
+    for keep_top_p in twins("keep_top_p"):
+        for row, found in zip(logits, keep_top_p(logits, p), strict=True):
+            probs, kept = softmax(row), np.isfinite(found)
+            np.testing.assert_array_equal(found[kept], row[kept])
+            assert probs[kept].min() >= probs[~kept].max(initial=0)
+            assert kept.any() and probs[kept].sum() > p - 1e-9
+            fewer = probs[kept].sum() - probs[kept].min()
+            assert fewer < max(p, 1e-9)
+
+
+@given(**SIZES, least=st.sampled_from([0, 0.1, 0.7, 1]))
+def test_min_p_is_a_share_of_the_best(twins, seed, B, N, least):
+    logits = drawn(seed, B, N, False)
+    top = logits.max(-1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        wanted = logits - top >= np.log(least)
+    for keep_min_p in twins("keep_min_p"):
+        found = keep_min_p(logits, least)
+        np.testing.assert_array_equal(np.isfinite(found), wanted)
+
+
+@given(**SIZES)
+def test_nothing_is_cut_unless_asked_and_zero_is_greedy(twins, seed, B, N):
+    logits = drawn(seed, B, N, False)
+    for filter_logits in twins("filter_logits"):
+        np.testing.assert_array_equal(filter_logits(logits), logits)
+        for settings in dict(temperature=0), dict(p=0.0), dict(k=1):
+            found = filter_logits(logits, **settings)
+            np.testing.assert_array_equal(
+                np.isfinite(found).nonzero()[1], logits.argmax(-1)
+            )
+
+
+def test_half_precision_is_summed_in_double(book):
+    torch = book["torch"]
+    logits = torch.tensor(drawn(0, 1, 5000, False)).bfloat16()
+    found = book["keep_top_p"](logits, 0.99)
+    wanted = book["keep_top_p"](logits.double(), 0.99)
+    assert found.dtype == torch.bfloat16
+    assert torch.equal(found.isfinite(), wanted.isfinite())
+
+
+def test_a_text_ends_where_it_ended(book):
+    """Behind its end a row has pads, while another goes on."""
+    torch, tf = book["torch"], book["tf"]
+    script = np.array([[5, 2, 7, 7, 7], [4, 4, 4, 2, 9]])
+
+    def logits_of(ids):
+        step = ids.shape[1] - 1
+        return np.eye(10, dtype="float32")[script[:, step]][:, None]
+
+    start, noise = np.ones((2, 1), "int64"), np.zeros((5, 2, 10), "float32")
+    wanted = [[1, 5, 2, 0, 0], [1, 4, 4, 4, 2]]
+    found = book["sample_decode"](
+        lambda ids: torch.tensor(logits_of(ids)),
+        torch.tensor(start),
+        torch.tensor(noise),
+        2,
+    )
+    assert found.tolist() == wanted
+    found = book["sample_decode_tf"](
+        lambda ids: tf.constant(logits_of(ids)),
+        tf.constant(start),
+        tf.constant(noise),
+        2,
+    )
+    assert found.numpy().tolist() == wanted
+
+
+def test_one_beam_is_greedy_and_all_beams_find_the_best(book):
+    rng = np.random.default_rng(0)
+    table = np.log(rng.dirichlet(np.ones(4), size=4))  # by the last token
+
+    def logs_of(rows):
+        return table[[row[-1] for row in rows]]
+
+    ((score, row),) = book["beam_search"](logs_of, [0], 1, None, 3)
+    for before, after in zip(row[:-1], row[1:], strict=True):
+        assert after == table[before].argmax()
+    assert np.isclose(score, sum(table[row[i], row[i + 1]] for i in range(3)))
+    paths = np.array(np.meshgrid(*[range(4)] * 3)).reshape(3, -1)
+    sums = table[0, paths[0]] + table[paths[0], paths[1]]
+    sums += table[paths[1], paths[2]]
+    (best_score, best_row), *_ = book["beam_search"](logs_of, [0], 64, None, 3)
+    assert np.isclose(best_score, sums.max())
+    assert best_row[1:] == tuple(paths[:, sums.argmax()])
