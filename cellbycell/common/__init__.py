@@ -8,6 +8,16 @@ from cellbycell.common.decoder import (
     norm_pairs,
 )
 from cellbycell.common.encoder import layer_parameters
+from cellbycell.common.llama import (
+    as_float32,
+    checked_weights,
+    llama_parts,
+    llama_sizes,
+    llama_turns,
+    present,
+    read_checkpoint,
+    read_safetensors,
+)
 from cellbycell.common.masks import largest_change
 from cellbycell.common.multi_head_attention import (
     head_width,
@@ -20,10 +30,13 @@ from cellbycell.common.position_similarity import (
     similarity,
 )
 from cellbycell.common.positional_encoding import smallest_sets
+from cellbycell.common.rotary import stretched
 from cellbycell.common.training import learning_rate
 
 __all__ = [
+    "as_float32",
     "attention_pairs",
+    "checked_weights",
     "decoder_layer_parameters",
     "frequencies",
     "head_width",
@@ -31,11 +44,18 @@ __all__ = [
     "layer_pairs",
     "layer_parameters",
     "learning_rate",
+    "llama_parts",
+    "llama_sizes",
+    "llama_turns",
     "mask_per_head",
     "model_pairs",
     "norm_pairs",
     "peak_bytes",
+    "present",
     "projections",
+    "read_checkpoint",
+    "read_safetensors",
     "similarity",
     "smallest_sets",
+    "stretched",
 ]

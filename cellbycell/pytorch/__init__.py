@@ -22,6 +22,14 @@ from cellbycell.pytorch.encoder import (
     draw_weights,
     normalise,
 )
+from cellbycell.pytorch.llama import (
+    Llama,
+    LlamaAttention,
+    LlamaLayer,
+    llama_weights,
+    load_llama,
+    write_greedily,
+)
 from cellbycell.pytorch.masks import make_causal_mask
 from cellbycell.pytorch.multi_head_attention import (
     MultiHeadAttention,
@@ -62,6 +70,9 @@ __all__ = [
     "EncoderLayer",
     "FeedForward",
     "LayerNorm",
+    "Llama",
+    "LlamaAttention",
+    "LlamaLayer",
     "MultiHeadAttention",
     "RMSNorm",
     "SwiGLU",
@@ -82,6 +93,8 @@ __all__ = [
     "keep_min_p",
     "keep_top_k",
     "keep_top_p",
+    "llama_weights",
+    "load_llama",
     "make_causal_mask",
     "merge_heads",
     "normalise",
@@ -99,5 +112,6 @@ __all__ = [
     "tile_gradients",
     "to_torch_transformer",
     "with_sink",
+    "write_greedily",
     "zero_if_empty",
 ]

@@ -4,6 +4,7 @@ Built and explained in book/rotary.ipynb.
 Written by `make package`: change it in the chapter.
 """
 
+import numpy as np
 import torch
 import torch.onnx.ops
 
@@ -14,10 +15,12 @@ def cosines_and_sines(x: torch.Tensor, positions, base: float = 10000.0):
     """Return the cosines and sines of the angles for x, each (..., T, C).
 
     x (..., T, K) says the width K = 2 C and the dtype, which is float32 at
-    least; positions (..., T). Raises ValueError if K is odd.
+    least; positions (..., T); base: a number, or the C frequencies
+    themselves. Raises ValueError if K is odd.
     """
     dtype = torch.promote_types(x.dtype, torch.float32)
-    turns = torch.tensor(frequencies(x.shape[-1], base), dtype=dtype)  # (C,)
+    turns = frequencies(x.shape[-1], base) if np.ndim(base) == 0 else base
+    turns = torch.tensor(turns, dtype=dtype)  # (C,)
     angles = positions[..., None] * turns.to(x.device)  # (..., T, C)
     return angles.cos(), angles.sin()
 

@@ -21,6 +21,14 @@ from cellbycell.tensorflow.encoder import (
     draw_weights_tf,
     normalise_tf,
 )
+from cellbycell.tensorflow.llama import (
+    LlamaAttentionTF,
+    LlamaLayerTF,
+    LlamaTF,
+    llama_weights_tf,
+    load_llama_tf,
+    write_greedily_tf,
+)
 from cellbycell.tensorflow.masks import make_causal_mask_tf
 from cellbycell.tensorflow.multi_head_attention import (
     MultiHeadAttentionTF,
@@ -65,6 +73,9 @@ __all__ = [
     "EncoderTF",
     "FeedForwardTF",
     "LayerNormTF",
+    "LlamaAttentionTF",
+    "LlamaLayerTF",
+    "LlamaTF",
     "MultiHeadAttentionTF",
     "RMSNormTF",
     "SwiGLUTF",
@@ -85,6 +96,8 @@ __all__ = [
     "keep_min_p_tf",
     "keep_top_k_tf",
     "keep_top_p_tf",
+    "llama_weights_tf",
+    "load_llama_tf",
     "make_causal_mask_tf",
     "merge_heads_tf",
     "normalise_tf",
@@ -102,5 +115,6 @@ __all__ = [
     "tile_gradients_tf",
     "to_keras_layer",
     "with_sink_tf",
+    "write_greedily_tf",
     "zero_if_empty_tf",
 ]

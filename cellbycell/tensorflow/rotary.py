@@ -4,6 +4,7 @@ Built and explained in book/rotary.ipynb.
 Written by `make package`: change it in the chapter.
 """
 
+import numpy as np
 import tensorflow as tf
 
 from cellbycell.common.position_similarity import frequencies
@@ -13,10 +14,12 @@ def cosines_and_sines_tf(x: tf.Tensor, positions, base: float = 10000.0):
     """Return the cosines and sines of the angles for x, each (..., T, C).
 
     x (..., T, K) says the width K = 2 C and the dtype, which is float32 at
-    least; positions (..., T). Raises ValueError if K is odd.
+    least; positions (..., T); base: a number, or the C frequencies
+    themselves. Raises ValueError if K is odd.
     """
     dtype = tf.float64 if x.dtype == tf.float64 else tf.float32
-    turns = tf.constant(frequencies(x.shape[-1], base), dtype)  # (C,)
+    turns = frequencies(x.shape[-1], base) if np.ndim(base) == 0 else base
+    turns = tf.constant(turns, dtype)  # (C,)
     angles = tf.cast(positions, dtype)[..., None] * turns  # (..., T, C)
     return tf.cos(angles), tf.sin(angles)
 

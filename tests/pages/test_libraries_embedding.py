@@ -50,6 +50,26 @@ def test_ids_that_do_not_exist(check_numbers, check_says):
     )
 
 
+def test_the_gradient_of_a_pads_row(check_numbers):
+    import keras
+    import tensorflow as tf
+    import torch
+
+    layer = torch.nn.Embedding(5, 3, padding_idx=0)
+    layer(torch.tensor([0, 2])).sum().backward()
+    keras_layer = keras.layers.Embedding(5, 3, mask_zero=True)
+    keras_layer.build()
+    with tf.GradientTape() as tape:
+        total = tf.reduce_sum(keras_layer(tf.constant([0, 2])))
+    gradient = tape.gradient(total, keras_layer.embeddings.value)
+    gradient = tf.convert_to_tensor(gradient).numpy()
+    assert layer.weight.grad[2, 0] == gradient[2, 0] == 1
+    check_numbers(
+        pad_row_torch=layer.weight.grad[0, 0].item(),
+        pad_row_keras=gradient[0, 0],
+    )
+
+
 def test_how_an_embedding_is_initialised(check_numbers):
     import keras
     import torch

@@ -23,6 +23,26 @@ def test_the_layout_of_weights(check_numbers, check_says):
     check_says(f"in Keras, which stores {layout[first_keras]}")
 
 
+def test_the_names_of_a_llamas_weights(chapter, check_numbers):
+    book = chapter("llama")
+    theirs = [
+        name.split(".")[-2]
+        for name, _ in book["theirs"].model.layers[0].mlp.named_parameters()
+    ]
+    layer = book["backbone"].transformer_layers[0]
+    hub = [
+        variable.path.split("/")[-2]
+        for variable in layer.variables
+        if "_dense" in variable.path
+    ]
+    assert sorted(theirs) == ["down_proj", "gate_proj", "up_proj"]
+    assert len(hub) == 3
+    check_numbers(
+        gate_in_transformers=theirs.index("gate_proj") + 1,
+        gate_in_keras_hub=hub.index("feedforward_gate_dense") + 1,
+    )
+
+
 def test_how_a_linear_layer_is_initialised(check_numbers):
     import keras
     import torch

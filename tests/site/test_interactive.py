@@ -326,9 +326,47 @@ def sampling(book, temperature, k, p, least):
     )
 
 
+def families(book, family):
+    name = list(book["FAMILIES"])[family]
+    switches, plain = book["known"][name]["switches"], book["llama"]
+    frame = book["family_frame"](name, switches, plain, 4)
+    start = book["family_frame"]("llama", plain, plain, 4)
+    assert start["said"].startswith("llama: 0 of 13")
+    other = book["in_words"](switches, plain).keys() - {"epsilon"}
+    assert bool(other) == (frame["parts"] != start["parts"])
+    heads = {f"head-{part}": part for part in frame["parts"]}
+    return frame["said"], frame["parts"] | heads
+
+
+def weighs(book, model, length):
+    names = ["embed_tokens", "input_layernorm", "q_proj", "k_proj", "v_proj"]
+    names += ["o_proj", "post_attention_layernorm", "gate_proj", "up_proj"]
+    names += ["down_proj", "norm", "lm_head"]
+    vocab_size, layers, d, heads, few, k, d_ff, tied = [
+        *book["llamas"].values()
+    ][model]
+    shapes = [(vocab_size, d), (d,), (heads * k, d), (few * k, d)]
+    shapes += [(few * k, d), (d, heads * k), (d,), (d_ff, d), (d_ff, d)]
+    shapes += [(d, d_ff), (d,), (vocab_size, d)]
+    counts = [np.prod(shape) for shape in shapes]
+    counts = [n * layers if 0 < i < 10 else n for i, n in enumerate(counts)]
+    counts[-1] *= not tied
+    parts = {}
+    for i, name in enumerate(names):
+        shape = " × ".join(map(str, shapes[i]))
+        parts[f"name-{i}"] = name
+        parts[f"shape-{i}"] = "tied" if counts[i] == 0 else shape
+        parts[f"share-{i}"] = f"{counts[i] / sum(counts):.1%}"
+    weights, token = 2 * sum(counts), 4 * layers * few * k
+    said = book["weighs_words"](weights, token, 2**length)
+    share = re.search(r"([\d.]+) % of the weights", said)[1]
+    assert abs(float(share) - 100 * token * 2**length / weights) < 0.1
+    return said, parts
+
+
 SHOWN = [lookup, waves, clocks, attention, heads]
-SHOWN += [masks, way, write, learn, matrix, work, cache, tiles, rotary]
-SHOWN += [sampling]
+SHOWN += [masks, way, write, learn, matrix, work, cache, tiles, rotary, weighs]
+SHOWN += [sampling, families]
 SHOWS = {function.__name__: function for function in SHOWN}
 ALL = [0, 1, 2, 3, 4, 5]
 # A picture -> its chapter, and its states: what the controls say, in the order
@@ -362,6 +400,7 @@ PICTURES = {
         "testing",
         [(ALL, 0, []), ([0, 2], 1, [0]), ([], 0, [0]), ([1, 3, 5], 0, [0])],
     ),
+    "weighs": ("llama", [(1, 11), (1, 17), (0, 1), (3, 17), (2, 9)]),
     "work": ("practice", [(0, 8, 0), (1, 7, 2), (2, 0, 5), (0, 11, 3)]),
     "sampling": (
         "sampling",
@@ -378,6 +417,7 @@ PICTURES = {
         "tiles",
         [(2, 1, 0, 0), (0, 0, 1, 0), (6, 2, 1, 0), (3, 1, 0, 1), (1, 0, 1, 1)],
     ),
+    "families": ("families", [(0,), (8,), (14,), (16,), (19,)]),
 }
 EACH = [(name, chapter) for name, (chapter, _) in PICTURES.items()]
 

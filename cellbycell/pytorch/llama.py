@@ -1,0 +1,194 @@
+"""A Llama, cell by cell: its pytorch part, for what comes after it.
+
+Built and explained in book/llama.ipynb.
+Written by `make package`: change it in the chapter.
+"""
+
+import torch
+from torch import nn
+
+from cellbycell.common.llama import (
+    checked_weights,
+    llama_parts,
+    llama_sizes,
+    read_checkpoint,
+)
+from cellbycell.pytorch.cache import attend_grouped
+from cellbycell.pytorch.decoder import append_ids
+from cellbycell.pytorch.encoder import RMSNorm, SwiGLU
+from cellbycell.pytorch.multi_head_attention import merge_heads, split_heads
+from cellbycell.pytorch.rotary import rotary_halves
+
+
+class LlamaAttention(nn.Module):
+    """Causal attention: rotary positions, and key heads that are shared.
+
+    x (B, T, D) at positions (T,); attention_mask broadcasts to (B, H, T, S);
+    cache: keys and values (B, C, S, K) of the tokens before. Returns the
+    output (B, T, D), and the keys and values of all tokens so far.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        key_heads,
+        d_head,
+        base: float = 10000.0,
+    ):
+        super().__init__()
+        self.num_heads, self.key_heads, self.base = num_heads, key_heads, base
+        wide, narrow = num_heads * d_head, key_heads * d_head
+        self.query_proj = nn.Linear(d_model, wide, bias=False)
+        self.key_proj = nn.Linear(d_model, narrow, bias=False)
+        self.value_proj = nn.Linear(d_model, narrow, bias=False)
+        self.output_proj = nn.Linear(wide, d_model, bias=False)
+
+    def forward(
+        self,
+        x: torch.Tensor,
+        positions,
+        attention_mask: torch.Tensor,
+        cache=None,
+    ):
+        query = split_heads(self.query_proj(x), self.num_heads)
+        key = split_heads(self.key_proj(x), self.key_heads)
+        value = split_heads(self.value_proj(x), self.key_heads)
+        query = rotary_halves(query, positions, self.base)
+        key = rotary_halves(key, positions, self.base)
+        if cache is not None:
+            key = torch.cat([cache[0], key], dim=2)  # (B, C, S, K)
+            value = torch.cat([cache[1], value], dim=2)  # (B, C, S, K)
+        output = attend_grouped(query, key, value, attention_mask)
+        return self.output_proj(merge_heads(output)), (key, value)
+
+
+class LlamaLayer(nn.Module):
+    """Attention and SwiGLU, each behind its norm and inside a residual.
+
+    The arguments and what is returned are those of LlamaAttention.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        key_heads,
+        d_head,
+        d_ff: int,
+        base,
+        epsilon,
+    ):
+        super().__init__()
+        self.attention_norm = RMSNorm(d_model, epsilon)
+        self.attention = LlamaAttention(
+            d_model, num_heads, key_heads, d_head, base
+        )
+        self.feed_forward_norm = RMSNorm(d_model, epsilon)
+        self.feed_forward = SwiGLU(d_model, d_ff)
+
+    def forward(
+        self,
+        x: torch.Tensor,
+        positions,
+        attention_mask: torch.Tensor,
+        cache=None,
+    ):
+        found, cache = self.attention(
+            self.attention_norm(x), positions, attention_mask, cache
+        )
+        x = x + found
+        return x + self.feed_forward(self.feed_forward_norm(x)), cache
+
+
+class Llama(nn.Module):
+    """A Llama: return the logits of each next token, (B, T, N).
+
+    token_ids (B, T); key_mask (B, S): True = a token, not a pad, of all
+    tokens so far. cache: [] at the start, then what was returned; with a
+    cache, the logits of the new tokens and the new cache are returned.
+    base: of the rotation, or its frequencies (C,). tied: the last layer has
+    no weights of its own, but those of the embedding.
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        num_layers: int,
+        d_model: int,
+        num_heads: int,
+        key_heads,
+        d_head,
+        d_ff: int,
+        base: float = 10000.0,
+        epsilon: float = 1e-6,
+        tied: bool = False,
+    ):
+        super().__init__()
+        self.tied = tied
+        self.embedding = nn.Embedding(vocab_size, d_model)
+        sizes = (d_model, num_heads, key_heads, d_head, d_ff, base, epsilon)
+        self.layers = nn.ModuleList(
+            LlamaLayer(*sizes) for _ in range(num_layers)
+        )
+        self.norm = RMSNorm(d_model, epsilon)
+        if not tied:
+            self.linear = nn.Linear(d_model, vocab_size, bias=False)
+
+    def forward(self, token_ids: torch.Tensor, cache=None, key_mask=None):
+        start = cache[0][0].shape[2] if cache else 0
+        slots = torch.arange(start + token_ids.shape[1])  # (S,)
+        slots = slots.to(token_ids.device)  # (S,)
+        positions = slots[start:]  # (T,)
+        mask = slots <= positions[:, None]  # (T, S)
+        if key_mask is not None:  # a pad sees itself, lest its row be empty
+            itself = slots == positions[:, None]  # (T, S)
+            mask = itself | (mask & key_mask[:, None, None, None])
+        x = self.embedding(token_ids)  # (B, T, D)
+        kept = []
+        for i, layer in enumerate(self.layers):
+            x, past = layer(x, positions, mask, cache[i] if cache else None)
+            kept.append(past)
+        table = self.embedding.weight if self.tied else self.linear.weight
+        logits = self.norm(x) @ table.T  # (B, T, N)
+        return logits if cache is None else (logits, kept)
+
+
+def llama_weights(model):
+    """Return the weights of a Llama by their names in a checkpoint."""
+    parts = llama_parts(model).items()
+    return {name: next(part.parameters()) for name, part in parts}
+
+
+def write_greedily(model, token_ids: torch.Tensor, count, key_mask=None):
+    """Return token_ids (B, T) and count more, each the likeliest, by a cache.
+
+    key_mask (B, T): True = a token; pads stand on the left.
+    """
+    written, new_ids, cache = token_ids, token_ids, []
+    for _ in range(count):
+        logits, cache = model(new_ids, cache, key_mask)
+        new_ids = logits[:, -1:].argmax(-1)  # (B, 1)
+        written = append_ids(written, new_ids[:, 0])
+        if key_mask is not None:
+            key_mask = append_ids(key_mask, key_mask[:, -1])
+    return written
+
+
+def load_llama(folder):
+    """Return the Llama of a checkpoint folder, in float32.
+
+    Raises FileNotFoundError or ValueError, which say what to do.
+    """
+    config, weights = read_checkpoint(folder)
+    with torch.device("meta"):  # shapes alone, no numbers yet
+        model = Llama(**llama_sizes(config))
+    ours = llama_weights(model)
+    weights = checked_weights(weights, {k: w.shape for k, w in ours.items()})
+    names = {weight: name for name, weight in model.named_parameters()}
+    state = {
+        names[weight]: torch.from_numpy(weights[name])
+        for name, weight in ours.items()
+    }
+    model.load_state_dict(state, assign=True)
+    return model

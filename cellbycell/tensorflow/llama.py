@@ -1,0 +1,197 @@
+"""A Llama, cell by cell: its tensorflow part, for what comes after it.
+
+Built and explained in book/llama.ipynb.
+Written by `make package`: change it in the chapter.
+"""
+
+import keras
+import tensorflow as tf
+
+from cellbycell.common.llama import (
+    checked_weights,
+    llama_parts,
+    llama_sizes,
+    read_checkpoint,
+)
+from cellbycell.tensorflow.cache import attend_grouped_tf
+from cellbycell.tensorflow.decoder import append_ids_tf
+from cellbycell.tensorflow.encoder import RMSNormTF, SwiGLUTF
+from cellbycell.tensorflow.multi_head_attention import (
+    merge_heads_tf,
+    split_heads_tf,
+)
+from cellbycell.tensorflow.rotary import rotary_halves_tf
+
+
+class LlamaAttentionTF(keras.layers.Layer):
+    """Causal attention: rotary positions, and key heads that are shared.
+
+    x (B, T, D) at positions (T,); attention_mask broadcasts to (B, H, T, S);
+    cache: keys and values (B, C, S, K) of the tokens before. Returns the
+    output (B, T, D), and the keys and values of all tokens so far.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        key_heads,
+        d_head,
+        base: float = 10000.0,
+    ):
+        super().__init__()
+        self.num_heads, self.key_heads, self.base = num_heads, key_heads, base
+        wide, narrow = num_heads * d_head, key_heads * d_head
+        self.query_proj = keras.layers.Dense(wide, use_bias=False)
+        self.key_proj = keras.layers.Dense(narrow, use_bias=False)
+        self.value_proj = keras.layers.Dense(narrow, use_bias=False)
+        self.output_proj = keras.layers.Dense(d_model, use_bias=False)
+        for proj in (self.query_proj, self.key_proj, self.value_proj):
+            proj.build((None, d_model))
+        self.output_proj.build((None, wide))
+        self.built = True  # nothing is left for the first call
+
+    def call(
+        self, x: tf.Tensor, positions, attention_mask: tf.Tensor, cache=None
+    ):
+        query = split_heads_tf(self.query_proj(x), self.num_heads)
+        key = split_heads_tf(self.key_proj(x), self.key_heads)
+        value = split_heads_tf(self.value_proj(x), self.key_heads)
+        query = rotary_halves_tf(query, positions, self.base)
+        key = rotary_halves_tf(key, positions, self.base)
+        if cache is not None:
+            key = tf.concat([cache[0], key], axis=2)  # (B, C, S, K)
+            value = tf.concat([cache[1], value], axis=2)  # (B, C, S, K)
+        output = attend_grouped_tf(query, key, value, attention_mask)
+        return self.output_proj(merge_heads_tf(output)), (key, value)
+
+
+class LlamaLayerTF(keras.layers.Layer):
+    """Attention and SwiGLU, each behind its norm and inside a residual.
+
+    The arguments and what is returned are those of LlamaAttention.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        key_heads,
+        d_head,
+        d_ff: int,
+        base,
+        epsilon,
+    ):
+        super().__init__()
+        self.attention_norm = RMSNormTF(d_model, epsilon)
+        self.attention = LlamaAttentionTF(
+            d_model, num_heads, key_heads, d_head, base
+        )
+        self.feed_forward_norm = RMSNormTF(d_model, epsilon)
+        self.feed_forward = SwiGLUTF(d_model, d_ff)
+        self.built = True  # nothing is left for the first call
+
+    def call(
+        self, x: tf.Tensor, positions, attention_mask: tf.Tensor, cache=None
+    ):
+        found, cache = self.attention(
+            self.attention_norm(x), positions, attention_mask, cache
+        )
+        x = x + found
+        return x + self.feed_forward(self.feed_forward_norm(x)), cache
+
+
+class LlamaTF(keras.layers.Layer):
+    """A Llama: return the logits of each next token, (B, T, N).
+
+    token_ids (B, T); key_mask (B, S): True = a token, not a pad, of all
+    tokens so far. cache: [] at the start, then what was returned; with a
+    cache, the logits of the new tokens and the new cache are returned.
+    base: of the rotation, or its frequencies (C,). tied: the last layer has
+    no weights of its own, but those of the embedding.
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        num_layers: int,
+        d_model: int,
+        num_heads: int,
+        key_heads,
+        d_head,
+        d_ff: int,
+        base: float = 10000.0,
+        epsilon: float = 1e-6,
+        tied: bool = False,
+    ):
+        super().__init__()
+        self.tied = tied
+        self.embedding = keras.layers.Embedding(vocab_size, d_model)
+        self.embedding.build()
+        sizes = (d_model, num_heads, key_heads, d_head, d_ff, base, epsilon)
+        self.layers = [LlamaLayerTF(*sizes) for _ in range(num_layers)]
+        self.norm = RMSNormTF(d_model, epsilon)
+        if not tied:
+            self.linear = keras.layers.Dense(vocab_size, use_bias=False)
+            self.linear.build((None, d_model))
+        self.built = True  # nothing is left for the first call
+
+    def call(self, token_ids: tf.Tensor, cache=None, key_mask=None):
+        start = cache[0][0].shape[2] if cache else 0
+        slots = tf.range(start + token_ids.shape[1])  # (S,)
+        positions = slots[start:]  # (T,)
+        mask = slots <= positions[:, None]  # (T, S)
+        if key_mask is not None:  # a pad sees itself, lest its row be empty
+            itself = slots == positions[:, None]  # (T, S)
+            mask = itself | (mask & key_mask[:, None, None, None])
+        x = self.embedding(token_ids)  # (B, T, D)
+        kept = []
+        for i, layer in enumerate(self.layers):
+            x, past = layer(x, positions, mask, cache[i] if cache else None)
+            kept.append(past)
+        x = self.norm(x)  # (B, T, D)
+        if self.tied:
+            logits = tf.matmul(x, self.embedding.embeddings, transpose_b=True)
+        else:
+            logits = self.linear(x)  # (B, T, N)
+        return logits if cache is None else (logits, kept)
+
+
+def llama_weights_tf(model):
+    """Return the weights of a Llama by their names in a checkpoint."""
+    parts = llama_parts(model).items()
+    return {name: part.trainable_variables[0] for name, part in parts}
+
+
+def write_greedily_tf(model, token_ids: tf.Tensor, count, key_mask=None):
+    """Return token_ids (B, T) and count more, each the likeliest, by a cache.
+
+    key_mask (B, T): True = a token; pads stand on the left.
+    """
+    written, new_ids, cache = token_ids, token_ids, []
+    for _ in range(count):
+        logits, cache = model(new_ids, cache, key_mask)
+        new_ids = tf.argmax(logits[:, -1:], -1, token_ids.dtype)  # (B, 1)
+        written = append_ids_tf(written, new_ids[:, 0])
+        if key_mask is not None:
+            key_mask = append_ids_tf(key_mask, key_mask[:, -1])
+    return written
+
+
+def load_llama_tf(folder):
+    """Return the Llama of a checkpoint folder, in float32.
+
+    Raises FileNotFoundError or ValueError, which say what to do.
+    """
+    config, weights = read_checkpoint(folder)
+    model = LlamaTF(**llama_sizes(config))
+    ours = llama_weights_tf(model)
+    table = model.embedding.embeddings
+    weights = checked_weights(
+        weights,
+        {k: w.shape if w is table else w.shape[::-1] for k, w in ours.items()},
+    )
+    for name, weight in ours.items():
+        values = weights[name]
+        weight.assign(values if weight is table else values.T)
+    return model
