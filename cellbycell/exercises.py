@@ -194,6 +194,14 @@ def judge(answer, cases):
     return "correct"
 
 
+def rearranged(array, sizes, axes, shape):
+    """Return an array divided into sizes, with its axes in another order.
+
+    The result is joined again to shape.
+    """
+    return array.reshape(sizes).transpose(axes).reshape(shape)
+
+
 def passes(check):
     """Tell whether a check returns True; an error counts as False."""
     try:

@@ -87,6 +87,10 @@ def concatenated(heads, order=1):
 # Wrong answers by exercise: the verdict after its number, and the answer.
 WRONG = {
     "parameter_count": [
+        (  # A count is exact.
+            "16641 is wrong for 64, 4, True.",
+            lambda d, h, bias: 4 * d * (d + bias) + (d == 64),
+        ),
         ("the biases are missing.", lambda d, h, bias: 4 * d * d),
         (
             "the output projection is missing.",

@@ -64,7 +64,7 @@ CLASS = {
     "own helpers": (OWN_HELPERS, "correct"),
     "does not parse": (
         "def window_mask(seq_len, window)\n    return 3",
-        "it does not parse: expected ':', in line 1 of its cell",
+        "it does not parse: expected ':' (line 1)",
     ),
     "exits": (WRONG.format("raise SystemExit"), "it ends with SystemExit"),
     "ends": (
@@ -87,6 +87,9 @@ TAMPERED = [
     "def agree(*given):\n    return True",
     "while True:\n    pass",
     "exit()",
+    "return 3",
+    "(" * 9999,
+    "x = '\0'",
 ]
 
 

@@ -6,6 +6,7 @@ get: a check contains the answer. A solution stands below its stub, marked.
 """
 
 import ast
+import re
 
 from nbformat.v4 import new_code_cell, new_raw_cell
 
@@ -117,7 +118,10 @@ def test_of(exercise, check, margin=""):
 
 
 def solved(exercise):
-    """Return the solution of an exercise under the name of its stub."""
+    """Return the solution of an exercise under the name of its stub.
+
+    It may call the solution of another exercise.
+    """
     [node] = [
         node
         for node in ast.parse(exercise.solution.source).body
@@ -125,7 +129,7 @@ def solved(exercise):
     ]
     lines = exercise.solution.source.split("\n")
     source = "\n".join(lines[node.lineno - 1 : node.end_lineno])
-    return source.replace(node.name, exercise.name, 1)
+    return re.sub(r"(\w)_solution\b", r"\1", source)
 
 
 def of_nbgrader(exercise, stub, check):

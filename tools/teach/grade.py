@@ -20,31 +20,36 @@ import select
 import signal
 import time
 import types
+from contextlib import suppress
 
 from IPython.core.inputtransformer2 import TransformerManager
 
 from tools.teach.exercises import code, exercises, sheet
+from tools.teach.source import NAMES
 from tools.teach.statements import Statement, names_of, slice_of
 
 SECONDS = 10  # for an answer
 MEMORY, FILE = 2**32, 2**20  # bytes that it may take, and write to a file
+LOG = 2**26  # bytes that it may return
 NOT_ATTEMPTED = "not attempted"
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
-def grade(path, submissions, framework=None):
+def grade(path, submissions):
     """Return {student: {exercise's number and name: verdict}}.
 
     submissions: {student: the text of a notebook}. A verdict is "correct",
     "not attempted", or a sentence that says what is wrong.
     """
     book, every = {"__name__": "__main__"}, exercises(path)
-    for cell in sheet(path, framework).cells:
+    for cell in sheet(path).cells:
         if cell.cell_type == "code":
             file, lines = f"<{cell.id}>", cell.source.splitlines(True)
             linecache.cache[file] = len(cell.source), None, lines, file
             exec(compile(cell.source, file, "exec"), book)
     known = {
         cell.source.strip()
+        for framework in (None, *NAMES)
         for graded in (False, True)
         for cell in sheet(path, framework, graded).cells
     }
@@ -83,9 +88,8 @@ def verdict(name, check, helpers, cells, known):
         space = {**helpers, "__name__": "answer"}
         try:
             source = needed(own, name)
-        except SyntaxError as error:
-            where = f"in line {error.lineno} of its cell"
-            return f"it does not parse: {error.msg}, {where}", []
+        except UNREADABLE as error:
+            return said(f"it does not parse: {error}"), []
         if not source:
             return NOT_ATTEMPTED, []
         exec(compile(source, "<answer>", "exec"), space)
@@ -102,20 +106,15 @@ def verdict(name, check, helpers, cells, known):
 def needed(cells, name):
     """Return a function's source, and that of what it needs; "" without one.
 
-    Raises SyntaxError if the cell that should define it does not parse.
+    Raises one of UNREADABLE if the cell that should define it does not parse.
     """
     own, error = [], None
     for cell in cells:
         try:
-            nodes = parsed(cell)
-        except SyntaxError as found:
+            own += parsed(cell)
+        except UNREADABLE as found:
             if re.search(rf"\bdef {name}\b", cell):
                 error = found
-            continue
-        for node in nodes:
-            source = ast.unparse(node)
-            names = names_of(source, node, None)
-            own.append(Statement(cell, source, node, *names))
     asked = [s for s in own if name in s.binds][-1:]
     if error and not asked:
         raise error
@@ -127,9 +126,14 @@ def needed(cells, name):
 def parsed(cell):
     """Return the statements of a cell, in which there may be magics."""
     try:
-        return ast.parse(cell).body
+        nodes = ast.parse(cell).body
     except SyntaxError:
-        return ast.parse(TransformerManager().transform_cell(cell)).body
+        nodes = ast.parse(TransformerManager().transform_cell(cell)).body
+    sources = map(ast.unparse, nodes)
+    return [
+        Statement(cell, source, node, *names_of(source, node, None))
+        for source, node in zip(sources, nodes, strict=True)
+    ]
 
 
 class Recorded:
@@ -196,7 +200,7 @@ def replay(log):
 def said(words):
     """Return a verdict without its number and full stop, in one line."""
     words = " ".join(str(words)[:300].split())
-    words = re.sub(r"^Exercise \d+: |\.$", "", words)
+    words = re.sub(r"^Exercise \d+: |<unknown>, |\.$", "", words)
     return words.replace("not attempted yet", NOT_ATTEMPTED)
 
 
@@ -214,13 +218,17 @@ def in_child(work):
             os._exit(0)
     os.close(writes)
     found, ends = b"", time.monotonic() + SECONDS
-    while select.select([reads], [], [], max(0, ends - time.monotonic()))[0]:
-        part = os.read(reads, 2**16)
+    while len(found) < LOG:
+        left = max(0, ends - time.monotonic())
+        ready = select.select([reads], [], [], left)[0]
+        part = os.read(reads, 2**20) if ready else b""
         if not part:
             break
         found += part
     is_late = time.monotonic() >= ends
     os.close(reads)
+    with suppress(ProcessLookupError, PermissionError):  # what it has begun
+        os.killpg(child, signal.SIGKILL)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     try:
