@@ -184,6 +184,10 @@ def alive(framework, *sources):
             ["for x in (1, tf):\n    print(x)"],
             ["for x in (1,):\n    print(x)"],
         ),
+        (
+            ["x = tf", "d = {'a': lambda x: x, 'b': lambda x: tf.exp(x)}"],
+            ["d = {'a': lambda x: x}"],
+        ),
         (["d = []", "d.append(tf.zeros(3))", "d[0]"], ["d = []"]),
         (["x = [1, tf.zeros(3)]", "x[1]"], []),
         (["x, tf.zeros(3)"], []),
