@@ -158,6 +158,17 @@ WRONG = {
             slip(lambda p, c, d: p / 1000 ** (pair(c) / d)),
         ),
         (
+            "positions are held in half precision: 300 and 301 are one.",
+            slip(lambda p, c, d: right_angle(p - (p == 301), c, d)),
+        ),
+        (
+            "you count the columns; use the positions given.",
+            lambda p, d: (
+                slip(right_angle)([range(p.shape[1])], d)[0]
+                + np.zeros((*p.shape, d))
+            ),
+        ),
+        (
             "one column: the index is lost, as in 1 // 2.",
             lambda p, d: np.sin(p)[..., None],
         ),

@@ -149,6 +149,7 @@ def sliced(*sources):
         (["x = 0", "for i in range(3):\n    x += i"], "x", [0, 1]),
         (["x = 0", "if x:\n    y = 1"], "x", [0]),
         (["x = [[]]", "for y in x:\n    y += [0]"], "x", [0, 1]),
+        (["x = [[]]", "for _, y in zip('a', x):\n    y += [0]"], "x", [0, 1]),
         (["def f(x):\n    x.append(1)", "x = []", "f(x)\n0"], "x", [0, 1, 2]),
         (["y = 1", "def f(y):\n    return y"], "f(2)", [1]),
         (["import a", "import b\nimport c"], "c", [1]),
@@ -183,9 +184,17 @@ def alive(framework, *sources):
             ["for x in (1, tf):\n    print(x)"],
             ["for x in (1,):\n    print(x)"],
         ),
+        (
+            ["x = tf", "d = {'a': lambda x: x, 'b': lambda x: tf.exp(x)}"],
+            ["d = {'a': lambda x: x}"],
+        ),
         (["d = []", "d.append(tf.zeros(3))", "d[0]"], ["d = []"]),
         (["x = [1, tf.zeros(3)]", "x[1]"], []),
         (["x, tf.zeros(3)"], []),
+        (
+            ["for i, x in enumerate([tf]):\n    x.y = i", "[*enumerate('a')]"],
+            ["[*enumerate('a')]"],
+        ),
     ],
 )
 def test_what_needs_the_other_framework_goes(sources, left):

@@ -70,7 +70,9 @@ class Dead:
 
     def is_in(self, node):
         """Tell whether a part of a statement reads what has gone."""
-        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        parts = [*ast.walk(node)]
+        names = {n.id for n in parts if isinstance(n, ast.Name)}
+        names -= {n.arg for n in parts if isinstance(n, ast.arg)}  # lambda x:
         return names & self.names or self.entries & entries_in(node)
 
     def pruned(self, statement):

@@ -18,6 +18,7 @@ MODULES = {
 SHOWS = re.compile(r"print\w*|show\w*|plt|display|len|assert\w*")
 # What is for its cell, a seed, or for all that follows a setup.
 SETS = re.compile(r"\w*seed|set_(printoptions|num_threads|random_seed|floatx)")
+NOTHING = {"", *dir(builtins)}  # no name of the chapter's
 HERE = {"listcomp", "setcomp", "dictcomp", "genexpr"}  # run at once
 # What may leave a name as it was.
 MAY_BIND = (ast.For, ast.While, ast.If, ast.Try, ast.AugAssign)
@@ -139,11 +140,22 @@ def names_of(source, node, is_last):
         }
         inner += [(child, found) for child in table.get_children()]
     changes, given = touched(node, is_last)
-    if isinstance(node, ast.For) and changes & names_stored(node.target):
-        changes.add(root(node.iter))  # for row in rows: row += [0]
+    if isinstance(node, ast.For):  # for row in rows: row += [0]
+        for target, of in gone_through(node):
+            if changes & names_stored(target):
+                changes |= {root(of)} - NOTHING
     reads |= changes
     reads -= {name for name, stored in first_uses(node).items() if stored}
     return binds - changes, changes, given, reads, later
+
+
+def gone_through(loop):
+    """Return (target, what it goes through), also of zip and enumerate."""
+    skipped = {"zip": 0, "enumerate": 1}.get(root(loop.iter))
+    if skipped is None:
+        return [(loop.target, loop.iter)]
+    targets = getattr(loop.target, "elts", [])[skipped:]
+    return list(zip(targets, loop.iter.args, strict=False))
 
 
 def names_stored(target):
@@ -209,8 +221,7 @@ def touched(node, is_last):
                 changes.add(root(call.func))
             if not (is_last and part is node):
                 given += [arg for arg in call.args if not is_call(arg)]
-    nothing = {"", *dir(builtins)}
-    return changes - nothing, {*map(root, given)} - nothing
+    return changes - NOTHING, {*map(root, given)} - NOTHING
 
 
 def slice_of(before, asked):
