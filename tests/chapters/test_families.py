@@ -355,3 +355,12 @@ def test_a_head_beside_a_tied_table_is_read_or_refused(chapter):
         assert found <= book["plain_weights"](both, switches).keys()
     same = table | {"lm_head.weight": np.ones((3, 2), np.float32)}
     assert book["plain_weights"](same, switches).keys() == table.keys()
+
+
+def test_a_missing_bias_of_seed_oss_is_the_default_of_transformers(chapter):
+    book = chapter("families")
+    config = default_config(book, "seed_oss")
+    switches = book["switches_from"](config)
+    del config["attention_bias"]
+    assert switches.biases == ("q", "k", "v")
+    assert book["switches_from"](config) == switches
