@@ -12,6 +12,14 @@ import torch
 pytestmark = pytest.mark.xdist_group("frameworks")
 
 SLIDING = "sliding_attention"
+STRETCHED = {
+    "rope_type": "llama3",
+    "rope_theta": 5e5,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 16,
+}
 
 
 def by_kind(window=None, base=None, swap=False):
@@ -155,6 +163,31 @@ REFUSED = [
     ("llama", {"logit_scale": 0.5}, "logit_scale"),
     ("llama", {"something_new": 0.1}, "something_new"),
     ("llama", {"something_new": True}, "something_new"),
+    ("llama", {"something_new": False}, "something_new"),
+    ("llama", {"is_causal": False}, "is_causal"),
+    ("llama", {"is_causal": None}, "is_causal"),
+    ("gemma2", {"hidden_act": "silu"}, "Two activations"),
+    ("gemma", {"hidden_activation": "silu"}, "Two activations"),
+    ("smollm3", {"layer_types": [SLIDING] * 36}, "a window"),
+    ("gemma2", {"sliding_window": None}, "a window"),
+    (
+        "qwen2",
+        {"rope_scaling": {"rope_type": "yarn", "factor": 4.0}},
+        "rope_scaling",
+    ),
+    ("gemma3_text", {"rope_parameters": {"rope_theta": 1e6}}, "its bases"),
+    (
+        "llama",
+        {"rope_parameters": {"full_attention": {"rope_theta": 1e4}}},
+        "its bases",
+    ),
+    (
+        "llama",
+        {"rope_parameters": STRETCHED}
+        | {"original_max_position_embeddings": 64},
+        "two values",
+    ),
+    ("olmo3", {"rope_parameters": STRETCHED}, "in some layers only"),
     ("gemma", {"use_bidirectional_attention": True}, "bidirectional"),
     ("qwen3_moe", {"mlp_only_layers": [1]}, "mlp_only_layers"),
     ("qwen3_moe", {"decoder_sparse_step": 2}, "decoder_sparse_step"),
@@ -193,11 +226,24 @@ def test_a_field_that_is_not_known_is_named(chapter, family, changes, says):
 
 
 @pytest.mark.parametrize(
-    "name", ["rms_norm_eps", "num_attention_heads", "num_hidden_layers"]
+    ("family", "name"),
+    [
+        ("llama", "rms_norm_eps"),
+        ("llama", "num_attention_heads"),
+        ("llama", "num_hidden_layers"),
+        ("gemma", "hidden_act"),
+        ("gemma2", "hidden_activation"),
+        ("gemma2", "attn_logit_softcapping"),
+        ("gemma2", "final_logit_softcapping"),
+        ("mistral", "sliding_window"),
+        ("qwen3", "use_sliding_window"),
+        ("qwen3_moe", "norm_topk_prob"),
+        ("mixtral", "num_experts_per_tok"),
+    ],
 )
-def test_a_field_that_is_missing_is_named(chapter, name):
+def test_a_field_that_is_missing_is_named(chapter, family, name):
     book = chapter("families")
-    config = default_config(book, "llama")
+    config = default_config(book, family)
     del config[name]
     assert name in book["refusal"](config)
 
@@ -213,15 +259,7 @@ def test_the_older_spelling_of_the_base_is_read(chapter):
 
 def test_a_stretched_llama_is_that_of_transformers(chapter):
     book = chapter("families")
-    rope = {
-        "rope_type": "llama3",
-        "rope_theta": 5e5,
-        "factor": 8.0,
-        "low_freq_factor": 1.0,
-        "high_freq_factor": 4.0,
-        "original_max_position_embeddings": 16,
-    }
-    config = book["tiny_config"]("llama", rope_parameters=rope)
+    config = book["tiny_config"]("llama", rope_parameters=STRETCHED)
     model = book["AutoModelForCausalLM"].from_config(config).eval()
     book["fill"](model)
     weights, switches = book["saved_and_loaded"](model)
@@ -257,6 +295,11 @@ def test_a_stretched_llama_is_that_of_transformers(chapter):
             {"sliding_window": None, "layer_types": ["full_attention"] * 2},
         ),
         ("llama", {"num_key_value_heads": 6, "head_dim": 8}),
+        (
+            "olmo3",
+            {"rope_parameters": {"full_attention": STRETCHED}}
+            | {"layer_types": ["full_attention", SLIDING]},
+        ),
     ],
 )
 def test_other_configs_are_those_of_transformers(chapter, family, changes):
@@ -301,3 +344,23 @@ def test_each_family_that_is_not_covered_exists_and_is_refused(chapter):
     for family, why in book["NOT_COVERED"].items():
         config = default_config(book, family)
         assert why in book["refusal"](config)
+
+
+def test_a_head_beside_a_tied_table_is_read_or_refused(chapter):
+    book = chapter("families")
+    table = {"model.embed_tokens.weight": np.ones((3, 2), np.float32)}
+    switches = book["replace"](book["llama"], tied=True)
+    for head, found in ((1.0, table.keys()), (2.0, {"lm_head.weight"})):
+        both = table | {"lm_head.weight": np.full((3, 2), head, np.float32)}
+        assert found <= book["plain_weights"](both, switches).keys()
+    same = table | {"lm_head.weight": np.ones((3, 2), np.float32)}
+    assert book["plain_weights"](same, switches).keys() == table.keys()
+
+
+def test_a_missing_bias_of_seed_oss_is_the_default_of_transformers(chapter):
+    book = chapter("families")
+    config = default_config(book, "seed_oss")
+    switches = book["switches_from"](config)
+    del config["attention_bias"]
+    assert switches.biases == ("q", "k", "v")
+    assert book["switches_from"](config) == switches

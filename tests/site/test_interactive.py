@@ -417,7 +417,7 @@ PICTURES = {
         "tiles",
         [(2, 1, 0, 0), (0, 0, 1, 0), (6, 2, 1, 0), (3, 1, 0, 1), (1, 0, 1, 1)],
     ),
-    "families": ("families", [(0,), (8,), (14,), (16,), (19,)]),
+    "families": ("families", [(8,), (0,), (14,), (16,), (19,)]),
 }
 EACH = [(name, chapter) for name, (chapter, _) in PICTURES.items()]
 
