@@ -193,7 +193,7 @@ def load_llama_tf(folder):
         weights,
         {k: w.shape if w is table else w.shape[::-1] for k, w in ours.items()},
     )
-    for name, weight in ours.items():
+    for name, part in llama_parts(model).items():
         values = weights[name]
-        weight.assign(values if weight is table else values.T)
+        ours[name].assign(values if part is model.embedding else values.T)
     return model
