@@ -260,8 +260,7 @@ def checked_weights(weights, shapes):
         if names:
             raise ValueError(
                 f"Tensors that are {fault}: {len(names)}, such as "
-                f"{min(names)}: {advice}, or mend config.json if it is "
-                "another model's."
+                f"{min(names)}: {advice}, or mend config.json."
             )
     for name, shape in shapes.items():
         if found[name].shape != tuple(shape):
