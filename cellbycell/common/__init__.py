@@ -16,6 +16,7 @@ from cellbycell.common.llama import (
     llama_turns,
     present,
     read_checkpoint,
+    read_json,
     read_safetensors,
 )
 from cellbycell.common.masks import largest_change
@@ -54,6 +55,7 @@ __all__ = [
     "present",
     "projections",
     "read_checkpoint",
+    "read_json",
     "read_safetensors",
     "similarity",
     "smallest_sets",

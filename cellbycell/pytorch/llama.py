@@ -23,9 +23,10 @@ from cellbycell.pytorch.rotary import rotary_halves
 class LlamaAttention(nn.Module):
     """Causal attention: rotary positions, and key heads that are shared.
 
-    x (B, T, D) at positions (T,); attention_mask broadcasts to (B, H, T, S);
-    cache: keys and values (B, C, S, K) of the tokens before. Returns the
-    output (B, T, D), and the keys and values of all tokens so far.
+    x (B, T, D) at positions (T,); attention_mask broadcasts to
+    (B, C, H // C, T, S), heads in groups; cache: keys and values
+    (B, C, S, K) of the tokens before. Returns the output (B, T, D), and the
+    keys and values of all tokens so far.
     """
 
     def __init__(
@@ -141,9 +142,10 @@ class Llama(nn.Module):
         slots = slots.to(token_ids.device)  # (S,)
         positions = slots[start:]  # (T,)
         mask = slots <= positions[:, None]  # (T, S)
-        if key_mask is not None:  # a pad sees itself, lest its row be empty
+        if key_mask is not None:  # a pad sees itself: no row is empty
             itself = slots == positions[:, None]  # (T, S)
-            mask = itself | (mask & key_mask[:, None, None, None])
+            keys = key_mask[:, None, None, None]  # (B, 1, 1, 1, S)
+            mask = itself | (mask & keys)  # (B, 1, 1, T, S)
         x = self.embedding(token_ids)  # (B, T, D)
         kept = []
         for i, layer in enumerate(self.layers):
@@ -185,10 +187,8 @@ def load_llama(folder):
         model = Llama(**llama_sizes(config))
     ours = llama_weights(model)
     weights = checked_weights(weights, {k: w.shape for k, w in ours.items()})
-    names = {weight: name for name, weight in model.named_parameters()}
-    state = {
-        names[weight]: torch.from_numpy(weights[name])
-        for name, weight in ours.items()
-    }
-    model.load_state_dict(state, assign=True)
+    for name, part in llama_parts(model).items():
+        own_name, _ = next(part.named_parameters())
+        values = torch.from_numpy(weights[name])
+        setattr(part, own_name, nn.Parameter(values))
     return model

@@ -26,9 +26,10 @@ from cellbycell.tensorflow.rotary import rotary_halves_tf
 class LlamaAttentionTF(keras.layers.Layer):
     """Causal attention: rotary positions, and key heads that are shared.
 
-    x (B, T, D) at positions (T,); attention_mask broadcasts to (B, H, T, S);
-    cache: keys and values (B, C, S, K) of the tokens before. Returns the
-    output (B, T, D), and the keys and values of all tokens so far.
+    x (B, T, D) at positions (T,); attention_mask broadcasts to
+    (B, C, H // C, T, S), heads in groups; cache: keys and values
+    (B, C, S, K) of the tokens before. Returns the output (B, T, D), and the
+    keys and values of all tokens so far.
     """
 
     def __init__(
@@ -141,9 +142,10 @@ class LlamaTF(keras.layers.Layer):
         slots = tf.range(start + token_ids.shape[1])  # (S,)
         positions = slots[start:]  # (T,)
         mask = slots <= positions[:, None]  # (T, S)
-        if key_mask is not None:  # a pad sees itself, lest its row be empty
+        if key_mask is not None:  # a pad sees itself: no row is empty
             itself = slots == positions[:, None]  # (T, S)
-            mask = itself | (mask & key_mask[:, None, None, None])
+            keys = key_mask[:, None, None, None]  # (B, 1, 1, 1, S)
+            mask = itself | (mask & keys)  # (B, 1, 1, T, S)
         x = self.embedding(token_ids)  # (B, T, D)
         kept = []
         for i, layer in enumerate(self.layers):
@@ -191,7 +193,7 @@ def load_llama_tf(folder):
         weights,
         {k: w.shape if w is table else w.shape[::-1] for k, w in ours.items()},
     )
-    for name, weight in ours.items():
+    for name, part in llama_parts(model).items():
         values = weights[name]
-        weight.assign(values if weight is table else values.T)
+        ours[name].assign(values if part is model.embedding else values.T)
     return model

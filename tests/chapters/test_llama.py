@@ -9,13 +9,22 @@ import numpy as np
 import pytest
 import torch
 
+LENGTH = "original_max_position_embeddings"
+
 pytestmark = pytest.mark.xdist_group("frameworks")
 
 
-def count(c, matrices=3, norms=2, last=1, few="num_key_value_heads", tables=0):
-    wide, narrow = (
-        c[name] * c["head_dim"] for name in ("num_attention_heads", few)
-    )
+def count(
+    c,
+    matrices=3,
+    norms=2,
+    last=1,
+    few="num_key_value_heads",
+    tables=0,
+    wide=0,
+):
+    wide = wide or c["num_attention_heads"] * c["head_dim"]
+    narrow = c[few] * c["head_dim"]
     d, layers = c["hidden_size"], c["num_hidden_layers"]
     layer = 2 * d * (wide + narrow) + norms * d
     layer += matrices * d * c["intermediate_size"]
@@ -36,9 +45,10 @@ WRONG = {
         (
             "as wide as the model",
             lambda c: count(
-                c | {"head_dim": c["hidden_size"] / c["num_attention_heads"]}
+                c | {"head_dim": c["hidden_size"] // c["num_attention_heads"]}
             ),
         ),
+        ("as wide as all heads", lambda c: count(c, wide=c["hidden_size"])),
         ("add up", lambda c: 7),
     ],
     "to_checkpoint": [
@@ -84,9 +94,38 @@ def test_an_unknown_switch_is_refused(chapter):
     assert sizes(config)["num_heads"] == 6
     assert sizes(config | {"num_key_value_heads": None})["key_heads"] == 6
     assert sizes(config | {"head_dim": None})["d_head"] == 4
-    for change in ({"hidden_act": "relu"}, {"mlp_bias": True}):
+    for change in (
+        {"hidden_act": "relu"},
+        {"mlp_bias": True},
+        {"is_causal": False},
+        {"quantization_config": {"load_in_4bit": True}},
+        {"transformers_weights": "other.safetensors"},
+    ):
         with pytest.raises(ValueError, match=next(iter(change))):
             sizes(config | change)
+    for name in ("vocab_size", "hidden_size", "model_type"):
+        kept = {k: v for k, v in config.items() if k != name}
+        with pytest.raises(ValueError, match=f"has no {name}"):
+            sizes(kept)
+
+
+def test_the_rotation_is_read_as_transformers_does(chapter):
+    """rope_scaling goes before rope_parameters; a length may be missing."""
+    turns = chapter("llama")["llama_turns"]
+    stretch = {"rope_type": "llama3", "factor": 8.0}
+    stretch |= {"low_freq_factor": 1.0, "high_freq_factor": 4.0}
+    both = {"rope_scaling": stretch, "rope_parameters": {"rope_theta": 5e5}}
+    both["max_position_embeddings"] = 64
+    wanted = turns({"rope_scaling": stretch | {LENGTH: 64}}, 8)
+    assert np.allclose(turns(both, 8), wanted)
+    assert np.allclose(turns(both | {LENGTH: 4096}, 8)[2], 1e-2)
+    assert not np.allclose(wanted[2], 1e-2)
+    for change, says in (
+        ({"low_freq_factor": 5.0}, "above high_freq_factor"),
+        ({"partial_rotary_factor": 0.5}, "partial_rotary_factor too much"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            turns({"rope_parameters": stretch | change | {LENGTH: 64}}, 8)
 
 
 def test_heads_wider_than_the_model(chapter):
