@@ -188,10 +188,10 @@ def llama_sizes(config):
         "partial_rotary_factor": 1.0,
         "quantization_config": None,
         "transformers_weights": None,  # another file
-        "auto_map": None,  # code of its own
     }
     for name, value in expected.items():
-        if config.get(name, value) not in (value, None):
+        neutral = (value,) if name == "is_causal" else (value, None)
+        if config.get(name, value) not in neutral:
             raise ValueError(
                 f"{name} is {config[name]!r}, and a Llama has {value!r}: "
                 "see *Twenty models, one decoder*."
