@@ -6,6 +6,7 @@ The sheets are those of Masks, which needs NumPy alone.
 import copy
 import csv
 import functools
+import json
 import subprocess
 import sys
 
@@ -41,7 +42,8 @@ REACHES = WRONG.format(
 # Is in force wherever what it returns is unpickled.
 UNPICKLED = """
 PATCH = "vars(__import__('cellbycell.exercises').exercises).update("
-PATCH += "explain=lambda *x: None, to_array=lambda x: __import__('numpy').ones(1))"
+PATCH += "explain=lambda *x: None, "
+PATCH += "to_array=lambda x: __import__('numpy').ones(1))"
 
 
 class Cheat:
@@ -71,6 +73,7 @@ PIPE = WRONG.format(
             pass
     os._exit(0)"""
 )
+RECORD = json.dumps([[[], json.dumps(["error", "exec", "1"])]])
 # Leaves a process in a session of its own.
 DAEMON = WRONG.format(
     """import os, time
@@ -149,7 +152,7 @@ CLASS = {
         "a second check says: your function raises StopIteration",
     ),
     "writes a record": (
-        PIPE % """b'correct\\0[[[], "", ["exec", "1"]]]\\n'""",
+        PIPE % f"correct\0{RECORD}\n".encode(),
         "a second check says: your function raises KeyError: 'exec'",
     ),
     "leaves a process": (DAEMON, IS_WRONG),

@@ -1,12 +1,15 @@
 """Plain values as text: what may go from a student's process to another.
 
 Numbers, texts, tuples, lists, sets, dictionaries, fractions and arrays; a
-tensor becomes an array. In place of anything else comes an object that no
-check calls right. Reading such a text runs nothing that is named in it.
+tensor becomes an array, and an error the one of Python's that it is a kind of.
+In place of anything else comes an object that no check calls right. Reading
+such a text runs nothing that is named in it.
 """
 
 import base64
+import builtins
 import json
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -14,6 +17,11 @@ import numpy as np
 from cellbycell.exercises import to_array
 
 MANY = {k.__name__: k for k in (tuple, list, set, frozenset, dict)}
+ERRORS = {
+    name: kind
+    for name, kind in vars(builtins).items()
+    if isinstance(kind, type) and issubclass(kind, Exception)
+}
 
 
 def packed(value):
@@ -30,8 +38,11 @@ def coded(value):
         return value
     if type(value) is complex:
         return ["complex", value.real, value.imag]
-    if type(value) is Fraction:
-        return ["Fraction", value.numerator, value.denominator]
+    if type(value) in (Fraction, Decimal):
+        return ["Fraction", *value.as_integer_ratio()]
+    if isinstance(value, Exception):
+        kinds = [k for k in type(value).__mro__ if k in ERRORS.values()]
+        return ["error", kinds[0].__name__, str(value)]
     if type(value) is range:
         return coded([*value])
     for name, kind in MANY.items():
@@ -56,11 +67,14 @@ def unpacked(text):
 
 
 def decoded(code):
+    """Return the value of what coded returns; an object if it is none."""
     match code:
         case ["complex", real, imaginary]:
             return complex(real, imaginary)
         case ["Fraction", over, under]:
             return Fraction(over, under)
+        case ["error", name, words]:
+            return ERRORS[name](words)
         case ["array", name, shape, data]:
             array = np.frombuffer(base64.b64decode(data), name)
             return array.reshape(shape).copy()[()]
