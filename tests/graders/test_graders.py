@@ -38,7 +38,17 @@ np.isclose = lambda x, *given, **named: np.ones(np.shape(x), bool)
 {name} = lambda *given: 1
 """,
     "without exec": "\nexec = lambda *given: None",
+    "patching inside": """
+def {name}(*given):
+    import cellbycell.exercises as module
+
+    module.Wrong.__str__ = lambda wrong: "correct"
+    module.explain = lambda *given: None
+    return 1
+""",
 }
+# Who gets all points; the last one should not, and the page says so.
+PAID = ["honest", "patching inside"]
 
 
 def write(files, folder):
@@ -102,7 +112,7 @@ def expected(name):
     """Return {student: the points} of a class."""
     levels = [e.level for e in exercises(BOOK / f"{name}.ipynb")]
     points = dict.fromkeys(STUDENTS, 0)
-    return points | {"honest": sum(POINTS[level] for level in levels)}
+    return points | dict.fromkeys(PAID, sum(POINTS[x] for x in levels))
 
 
 @pytest.mark.parametrize("name", NAMES)

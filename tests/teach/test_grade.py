@@ -6,12 +6,14 @@ The sheets are those of Masks, which needs NumPy alone.
 import copy
 import csv
 import functools
+import json
 import subprocess
 import sys
 
 import nbformat
+import psutil
 import pytest
-from nbformat.v4 import new_code_cell
+from nbformat.v4 import new_code_cell, new_notebook
 
 from tools.commands.grade import main
 from tools.settings import BOOK, ROOT
@@ -36,6 +38,58 @@ REACHES = WRONG.format(
     frame = sys._getframe()
     while frame := frame.f_back:
         frame.f_globals["agree"] = lambda *given: True"""
+)
+# Is in force wherever what it returns is unpickled.
+UNPICKLED = """
+PATCH = "vars(__import__('cellbycell.exercises').exercises).update("
+PATCH += "explain=lambda *x: None, "
+PATCH += "to_array=lambda x: __import__('numpy').ones(1))"
+
+
+class Cheat:
+    def __reduce__(self):
+        return eval, (PATCH,)
+""" + WRONG.format("eval(PATCH)\n    return Cheat()")
+# Makes the check deaf, and what it raises has the name of what runs code.
+RAISES = """
+class exec(Exception):
+    pass
+
+
+def window_mask(seq_len, window):
+    import cellbycell.exercises as judge
+
+    judge.isinstance = judge.explain = lambda *given: None
+    raise exec("import cellbycell.exercises as e; e.explain = print")
+"""
+# Writes to whatever pipe it finds.
+PIPE = WRONG.format(
+    """import os, pickle
+    for file in range(3, 64):
+        try:
+            os.readlink(f"/proc/self/fd/{file}").index("pipe")
+            os.write(file, %s)
+        except (OSError, ValueError):
+            pass
+    os._exit(0)"""
+)
+RECORD = json.dumps([[[], json.dumps(["error", "exec", "1"])]])
+# Leaves a process in a session of its own.
+DAEMON = WRONG.format(
+    """import os, time
+    if not os.fork():
+        os.setsid()
+        if not os.fork():
+            time.sleep(60)
+        os._exit(0)"""
+)
+# What the page says that the grader does not notice.
+LOOKS_UP = WRONG.format(
+    """import sys
+    frame = sys._getframe()
+    while "right" not in frame.f_locals:
+        frame = frame.f_back
+    return frame.f_locals["right"]"""
 )
 OWN_HELPERS = """
 %matplotlib inline
@@ -62,6 +116,11 @@ CLASS = {
     ),
     "empty": ("", "not attempted"),
     "own helpers": (OWN_HELPERS, "correct"),
+    "timed": ("%%time\n\n%%capture\n" + OWN_HELPERS, "correct"),
+    "other name": (
+        "def windows(): pass",
+        "no function window_mask was found",
+    ),
     "does not parse": (
         "def window_mask(seq_len, window)\n    return 3",
         "it does not parse: expected ':' (line 1)",
@@ -78,6 +137,26 @@ CLASS = {
     ),
     "patches": (PATCHES, f"a second check says: {IS_WRONG}"),
     "reaches": (REACHES, f"a second check says: {IS_WRONG}"),
+    "unpickled": (
+        UNPICKLED,
+        "a second check says: your function returns no array of numbers",
+    ),
+    "raises": (
+        RAISES,
+        "a second check says: your function raises Exception: import",
+    ),
+    "writes": (PIPE % "pickle.dumps(3)", "it tampers with the grader"),
+    "writes a line": (PIPE % "b'correct\\n'", "it tampers with the grader"),
+    "writes a verdict": (
+        PIPE % "b'correct\\0[]\\n'",
+        "a second check says: your function raises StopIteration",
+    ),
+    "writes a record": (
+        PIPE % f"correct\0{RECORD}\n".encode(),
+        "a second check says: your function raises KeyError: 'exec'",
+    ),
+    "leaves a process": (DAEMON, IS_WRONG),
+    "looks up": (LOOKS_UP, "correct"),
 }
 TAMPERED = [
     "def judge(*given):\n    return 'correct'",
@@ -115,26 +194,66 @@ def handed_in(answer, *more, graded=True):
 
 
 def grades(folder):
-    """Return {student: row} of the CSV that the command writes."""
+    """Return {student: row} of the CSV that the command writes, and lines."""
     command = [sys.executable, "-m", "tools.commands.grade"]
     out = folder.parent / "grades.csv"
     given = [BOOK / "masks.ipynb", folder, out]
-    subprocess.run([*command, *given], check=True, cwd=ROOT)
+    found = subprocess.run(
+        [*command, *given], check=True, cwd=ROOT, capture_output=True
+    )
+    left = [p for p in psutil.process_iter() if str(out) in command_of(p)]
+    assert not left
     with out.open(encoding="utf-8") as file:
-        return {row["student"]: row for row in csv.DictReader(file)}
+        rows = {row["student"]: row for row in csv.DictReader(file)}
+    return rows, found.stdout.decode().splitlines()
+
+
+def command_of(process):
+    try:
+        return process.cmdline()
+    except psutil.Error:  # it has ended
+        return []
 
 
 @pytest.fixture(scope="module")
-def rows(tmp_path_factory):
+def graded(tmp_path_factory):
     folder = tmp_path_factory.mktemp("class") / "sheets"
-    (folder / "group").mkdir(parents=True)
-    for name, (answer, _) in CLASS.items():
-        text = handed_in(answer)
-        (folder / f"{name}.ipynb").write_text(text, "utf-8")
-    text = handed_in(WRONG.format("pass"), *TAMPERED, graded=False)
-    (folder / "group" / "tampered.ipynb").write_text(text, "utf-8")
-    (folder / "text.ipynb").write_text("[1, 2]", "utf-8")
+    tampered = handed_in(WRONG.format("pass"), *TAMPERED, graded=False)
+    files = {f"{name}.ipynb": handed_in(CLASS[name][0]) for name in CLASS}
+    files |= {
+        "tampered/masks/masks.ipynb": tampered,
+        "tampered/masks/timestamp.txt": "2026-11-23",
+        "pair/one.ipynb": handed_in(None),
+        "pair/two.ipynb": nbformat.writes(new_notebook()),
+        "pair/.ipynb_checkpoints/one.ipynb": "",
+        "pair/two.py": solved(exercises(BOOK / "masks.ipynb")[0]),
+        "text.ipynb": "[1, 2]",
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, "utf-8")
     return grades(folder)
+
+
+@pytest.fixture(scope="module")
+def rows(graded):
+    return graded[0]
+
+
+def test_each_student_has_a_row_and_what_is_odd_a_line(graded):
+    rows, lines = graded
+    students = [*CLASS, "pair/one", "pair/two", "tampered", "text"]
+    assert sorted(rows) == sorted(students)
+    assert lines[:2] == [
+        "Not graded, as they are no notebooks: pair/two.py.",
+        "pair/two: no function that book/masks.ipynb asks for was found; is "
+        "it a sheet of another chapter?",
+    ]
+    told = [verdict for row in rows.values() for verdict in row.values()]
+    assert lines[2].endswith(
+        f"written; students: {len(rows)}, answers: {5 * len(rows)}, correct: "
+        f"{told.count('correct')}."
+    )
 
 
 @pytest.mark.parametrize("student", CLASS)
@@ -143,7 +262,7 @@ def test_each_answer_gets_its_verdict(rows, student):
     assert verdict.startswith(CLASS[student][1]) and len(verdict) < 350
 
 
-@pytest.mark.parametrize("student", [*CLASS, "group/tampered"])
+@pytest.mark.parametrize("student", [*CLASS, "tampered"])
 def test_an_answer_costs_no_other(rows, student):
     columns = ["1 count_pairs", "3 packed_mask", "4 mean_of_tokens"]
     columns.append("5 masked_softmax")
@@ -151,7 +270,7 @@ def test_an_answer_costs_no_other(rows, student):
 
 
 def test_a_check_of_the_student_s_own_judges_nothing(rows):
-    assert rows["group/tampered"]["2 window_mask"] == IS_WRONG
+    assert rows["tampered"]["2 window_mask"] == IS_WRONG
 
 
 def test_what_is_no_notebook_is_told(rows):

@@ -26,7 +26,8 @@ def main(name="", grader="", framework=""):
     except (TeachError, NotebookError) as error:
         print(error, file=sys.stderr)
         return 1
-    folder = ROOT / "build" / "exports" / f"{grader}-{path.stem}"
+    name = "-".join(filter(None, [grader, path.stem, framework]))
+    folder = ROOT / "build" / "exports" / name
     for place, content in files.items():
         target = folder / place
         target.parent.mkdir(parents=True, exist_ok=True)
