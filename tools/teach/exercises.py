@@ -14,9 +14,18 @@ from pathlib import Path
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from tools.net.markdown import sections
 from tools.notebooks import FOLDED, METADATA, Notebook, label, tags
+from tools.settings import edition
 from tools.teach.living import living
-from tools.teach.source import NAMES, TeachError, attribution, plain
+from tools.teach.source import (
+    NAMES,
+    TeachError,
+    attribution,
+    leading,
+    plain,
+    title_of,
+)
 from tools.teach.statements import slice_of, statements
 
 HEADING = re.compile(
@@ -24,9 +33,20 @@ HEADING = re.compile(
 )
 # What an introduction says of the checks; a sheet says it for itself.
 OF_CHECKS = re.compile(r"`return None`|\bchecks?\b|what is wrong")
+EQUATION = re.compile(r"(?i)\bequation \$\((\d+)\)\$")
+TAGGED = re.compile(r"\$\$(?:(?!\$\$).)*?\\tag\{(\d+)\}.*?\$\$", re.S)
+CODE = re.compile(r"`(\w+)\b[^`\n]*`")
 HELPERS = """## Run this first
 
-What the exercises use; the chapter explains it."""
+What the exercises use; {chapter} explains it."""
+# A sheet's reader has no checkout of the book.
+CHECKOUT = '''In a checkout of the book, run: "
+            "python -m pip install ."'''
+WHEEL = '''Ask your teacher for its file, and run: "
+            "python -m pip install {wheel}"'''
+PACKAGE = """
+The first cell brings the book's package. If it cannot, ask your teacher for \
+the package's file, and run `python -m pip install {wheel}` in its folder."""
 
 
 @dataclass
@@ -60,6 +80,13 @@ class Exercise:
             self.solution = cell
         else:
             self.cells.append(cell)
+
+    @property
+    def only(self):
+        """Return what it needs, "PyTorch only"; "" if either will do."""
+        if len(self.frameworks) == len(NAMES):
+            return ""
+        return f"{NAMES.get(*self.frameworks[:1], 'both frameworks')} only"
 
     @property
     def text(self):
@@ -146,8 +173,11 @@ def read_once(path, changed):
         left = living(every, name)
         for exercise in found:
             own = {id(c) for c in exercise.run if is_in(name, c)}
-            count = sum(id(s.cell) in own for s in left)
-            if count == sum(id(s.cell) in own for s in every):
+            whole, alive = (
+                [s.source for s in some if id(s.cell) in own]
+                for some in (every, left)
+            )
+            if whole == alive:
                 exercise.frameworks += (name,)
     return before, found, intro
 
@@ -220,11 +250,15 @@ def sheet(path, framework=None, graded=False):
         joined(cell, [s.source for s in group])
         for cell, group in groupby(kept, lambda s: s.cell)
     ]
+    first = HELPERS.format(chapter=leading("the chapter", path))
     if any(m.startswith("cellbycell") for s in kept for m in s.imports):
-        helpers.insert(0, copied(bring, bring.source))
-    cells = [new_markdown_cell(front(path, graded), id="from")]
+        wheel = f"cellbycell-{edition()[0]}-py3-none-any.whl"
+        source = bring.source.replace(CHECKOUT, WHEEL.format(wheel=wheel))
+        helpers.insert(0, copied(bring, source))
+        first += PACKAGE.format(wheel=wheel)
+    cells = [new_markdown_cell(front(path, framework, graded), id="from")]
     if helpers:
-        cells += [new_markdown_cell(HELPERS, id="helpers"), *helpers]
+        cells += [new_markdown_cell(first, id="helpers"), *helpers]
     cells.append(new_markdown_cell(introduced(intro, path, graded), id="do"))
     for exercise in found:
         cells += on_sheet(exercise, path, framework, graded)
@@ -262,24 +296,64 @@ def on_sheet(exercise, path, framework, graded):
     """Return the cells of an exercise as a sheet has them."""
     heading, _, statement = exercise.text[0].source.partition("\n")
     first, *rest = exercise.cells
-    only = ""
-    if len(exercise.frameworks) == 1:
-        only = f"{NAMES[exercise.frameworks[0]]} only"
-    elif not exercise.frameworks:
-        only = "both frameworks only"
+    only = exercise.only
     if framework not in (None, *exercise.frameworks):
         text = f"{heading}\n\n*This exercise is in {only}; it is left out.*"
         return [copied(first, text)]
     text = f"{heading}\n" + f"\n*This exercise is in {only}.*\n" * bool(only)
-    cells = [copied(first, plain(text + statement, path))]
+    text += statement.rstrip() + f"\n\n{behind(exercise, path)}"
+    cells = [copied(first, plain(with_equations(text, path), path))]
     for cell in rest:
         if cell.cell_type == "markdown":
-            cells.append(copied(cell, plain(cell.source, path)))
+            text = with_equations(cell.source, path)
+            cells.append(copied(cell, plain(text, path)))
         elif is_in(framework, cell) and not (
             graded and cell in exercise.checks
         ):
             cells.append(copied(cell, cell.source))
     return cells
+
+
+def behind(exercise, path):
+    """Return the sentence that says where the chapter explains an exercise."""
+    _, homes = explained(path)
+    text = "\n".join(cell.source for cell in exercise.text)
+    names = [*EQUATION.findall(text), *CODE.findall(text)]
+    for statement in code(c for c in exercise.run if c not in exercise.checks):
+        names += sorted(statement.reads | statement.later)
+    titles = dict.fromkeys(homes[name] for name in names if name in homes)
+    parts = ", ".join(leading(f"*{title}*", path, title) for title in titles)
+    chapter = leading(f"*{title_of(path)}*", path)
+    return f"In the chapter {chapter}" + f": {parts}" * bool(parts) + "."
+
+
+def with_equations(text, path):
+    """Return Markdown with the chapter's equations that it names."""
+    equations, _ = explained(path)
+    parts = []
+    for part in text.split("\n\n"):
+        numbers = EQUATION.findall(part)
+        parts.append(EQUATION.sub(r"\g<0> of the chapter", part))
+        parts += [equations[number] for number in dict.fromkeys(numbers)]
+    return "\n\n".join(parts)
+
+
+def explained(path):
+    """Return {number: equation} of a chapter, and {name: title of section}.
+
+    A name is that of a function or a class, or the number of an equation.
+    """
+    equations, homes = {}, {}
+    for titles, cell, text in sections(read(path)[0]):
+        if cell.cell_type == "code":
+            names = [s.node.name for s in statements(cell) if s.defines]
+        else:
+            found = {m[1]: m[0] for m in TAGGED.finditer(text)}
+            equations |= found
+            names = [*found]
+        for name in names:
+            homes.setdefault(name, titles[-1])
+    return equations, homes
 
 
 def introduced(intro, path, graded):
@@ -292,10 +366,17 @@ def introduced(intro, path, graded):
     return plain("\n".join(["## Exercises", "", do, *lines]), path)
 
 
-def front(path, graded):
-    """Return the title of a sheet, and where it comes from."""
-    title = Notebook.read(path).cells[0].source.split("\n")[0]
-    return f"{title}: exercises\n\n" + attribution(
+def front(path, framework, graded):
+    """Return the title of a sheet, what to do, and where it comes from."""
+    names = [NAMES[framework]] if framework else NAMES.values()
+    do = (
+        f"This sheet is for {' and '.join(names)}.\n"
+        "Write each answer into the cell of its function, in place of "
+        "`return None`, or into a cell below it, and keep the function's name."
+        + "\nHand in this file."
+        * graded
+    )
+    return f"# {title_of(path)}: exercises\n\n{do}\n\n" + attribution(
         path,
         "its exercises without their solutions"
         + (" and checks" if graded else ""),
