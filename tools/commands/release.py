@@ -222,7 +222,7 @@ def release(version, out, tested=True):
             print(f"{time.monotonic() - start:.0f} s", flush=True)
             for path in sorted({*made.iterdir()} - before):
                 size = path.stat().st_size / 1e6
-                print(f"    {path.name}, {size:.1f} MB")
+                print(f"    {path.name}, {size:.{int(size < 1)}f} MB")
         shutil.copytree(made, out, dirs_exist_ok=True)
     print(f"Edition {version} is in {out}.")
     if not git("tag", "--list", version):

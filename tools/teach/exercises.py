@@ -86,7 +86,8 @@ class Exercise:
         """Return what it needs, "PyTorch only"; "" if either will do."""
         if len(self.frameworks) == len(NAMES):
             return ""
-        return f"{NAMES.get(*self.frameworks[:1], 'both frameworks')} only"
+        names = [NAMES[name] for name in self.frameworks]
+        return f"{names[0] if names else 'both frameworks'} only"
 
     @property
     def text(self):

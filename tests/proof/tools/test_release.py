@@ -47,13 +47,12 @@ def copy(tmp_path, monkeypatch):
         shutil.copytree(ROOT / name, folder / name)
     for name in ("CHANGELOG.md", "CITATION.cff", "_config.yml", "_toc.yml"):
         shutil.copy(ROOT / name, folder)
-    for name in ("pyproject.toml", "LICENSE"):
+    for name in ("pyproject.toml", "LICENSE", ".gitignore"):
         shutil.copy(ROOT / name, folder)
     monkeypatch.setenv("TOLD", str(tmp_path / "told"))
     (folder / "Makefile").write_text(MAKEFILE)
     (folder / ".venv").symlink_to(sys.prefix)
     git(folder, "init", "--quiet", "--initial-branch=main")
-    (folder / ".git/info/exclude").write_text(".venv\n__pycache__\n_build\n")
     commit(folder)
     return folder
 
