@@ -130,7 +130,7 @@ def test_an_exercise_that_loops_over_both_frameworks_needs_both(tmp_path):
     imports = "import tensorflow as tf\nimport torch"
     [setup] = [c for c in notebook.cells if c.id == "imports"]
     setup.source += f"\n{imports}"
-    check.source = f"{loop}\n\n\n{check.source}"
+    check.source = check.source.replace("\n", f"\n{loop}\n\n\n", 1)
     path = tmp_path / "masks.ipynb"
     nbformat.write(notebook, path)
     assert [len(e.frameworks) for e in exercises(path)] == [0, 2, 2, 2, 2]

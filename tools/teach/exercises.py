@@ -54,11 +54,10 @@ class Exercise:
     """An exercise: what stands between its heading and the next.
 
     text: its Markdown cells, the statement first, then hints.
-    given: code cells that are neither stub nor check.
     stub, name: the cell with the function to be written, and its name.
     checks, checker: the cells of the check, and the function's name; the
         last of them calls it.
-    cells: text, given, stub and checks, in their order.
+    cells: text, stub, checks and other code, in their order.
     solution: the cell of `x_solution`; after: what follows it.
     frameworks: those in which it runs.
     """
@@ -124,14 +123,13 @@ class Exercise:
             if cell.cell_type == "code" and self.name in functions(cell)
         )
 
-    @property
-    def given(self):
+    def shown(self, framework, graded):
+        """Return the cells that a sheet has."""
+        hidden = self.checks if graded else []
         return [
             cell
             for cell in self.cells
-            if cell.cell_type == "code"
-            and cell not in self.checks
-            and cell is not self.stub
+            if is_in(framework, cell) and cell not in hidden
         ]
 
 
@@ -244,26 +242,46 @@ def sheet(path, framework=None, graded=False):
         for exercise in mine
         for statement in needs(exercise, framework, graded)
     ]
-    [bring] = [c for c in before if 'find_spec("cellbycell")' in c.source]
-    others = [cell for cell in before if cell is not bring]
-    kept = slice_of(living(code(others), framework), asked)
+    bring, kept = helping(before, framework, asked)
     helpers = [
         joined(cell, [s.source for s in group])
         for cell, group in groupby(kept, lambda s: s.cell)
     ]
-    first = HELPERS.format(chapter=leading("the chapter", path))
+    of_helpers = HELPERS.format(chapter=leading("the chapter", path))
     if any(m.startswith("cellbycell") for s in kept for m in s.imports):
         wheel = f"cellbycell-{edition()[0]}-py3-none-any.whl"
         source = bring.source.replace(CHECKOUT, WHEEL.format(wheel=wheel))
         helpers.insert(0, copied(bring, source))
-        first += PACKAGE.format(wheel=wheel)
+        of_helpers += PACKAGE.format(wheel=wheel)
     cells = [new_markdown_cell(front(path, framework, graded), id="from")]
     if helpers:
-        cells += [new_markdown_cell(first, id="helpers"), *helpers]
+        cells += [new_markdown_cell(of_helpers, id="helpers"), *helpers]
     cells.append(new_markdown_cell(introduced(intro, path, graded), id="do"))
+    equations, homes = explained(before)
     for exercise in found:
-        cells += on_sheet(exercise, path, framework, graded)
+        if framework not in (None, *exercise.frameworks):
+            heading = exercise.text[0].source.partition("\n")[0]
+            says = f"*This exercise is in {exercise.only}; it is left out.*"
+            cells.append(copied(exercise.text[0], f"{heading}\n\n{says}"))
+            continue
+        for cell in exercise.shown(framework, graded):
+            text = cell.source
+            if cell is exercise.text[0]:
+                text = stated(exercise, path, homes)
+            if cell.cell_type == "markdown":
+                text = plain(with_equations(text, equations), path)
+            cells.append(copied(cell, text))
     return new_notebook(cells=cells, metadata=METADATA)
+
+
+def helping(before, framework, asked):
+    """Return the cell that brings the package, and what others need.
+
+    before: the cells before the exercises; asked: the others, statements.
+    """
+    [bring] = [c for c in before if 'find_spec("cellbycell")' in c.source]
+    cells = [cell for cell in before if cell is not bring]
+    return bring, slice_of(living(code(cells), framework), asked)
 
 
 def needs(exercise, framework, graded):
@@ -271,8 +289,7 @@ def needs(exercise, framework, graded):
 
     Those of the solution as well, as an answer may use what it uses.
     """
-    cells = exercise.given + [exercise.stub] + exercise.checks * (not graded)
-    found = code(c for c in cells if is_in(framework, c))
+    found = code(exercise.shown(framework, graded))
     for statement in found:
         for name in statement.reads | statement.later:
             if name.endswith("_solution"):
@@ -293,44 +310,23 @@ def joined(cell, sources):
     return copied(cell, title + "\n".join(sources).strip("\n"))
 
 
-def on_sheet(exercise, path, framework, graded):
-    """Return the cells of an exercise as a sheet has them."""
+def stated(exercise, path, homes):
+    """Return what an exercise asks, and where the chapter explains it."""
     heading, _, statement = exercise.text[0].source.partition("\n")
-    first, *rest = exercise.cells
-    only = exercise.only
-    if framework not in (None, *exercise.frameworks):
-        text = f"{heading}\n\n*This exercise is in {only}; it is left out.*"
-        return [copied(first, text)]
-    text = f"{heading}\n" + f"\n*This exercise is in {only}.*\n" * bool(only)
-    text += statement.rstrip() + f"\n\n{behind(exercise, path)}"
-    cells = [copied(first, plain(with_equations(text, path), path))]
-    for cell in rest:
-        if cell.cell_type == "markdown":
-            text = with_equations(cell.source, path)
-            cells.append(copied(cell, plain(text, path)))
-        elif is_in(framework, cell) and not (
-            graded and cell in exercise.checks
-        ):
-            cells.append(copied(cell, cell.source))
-    return cells
-
-
-def behind(exercise, path):
-    """Return the sentence that says where the chapter explains an exercise."""
-    _, homes = explained(path)
+    only = f"\n*This exercise is in {exercise.only}.*\n" * bool(exercise.only)
     text = "\n".join(cell.source for cell in exercise.text)
-    names = [*EQUATION.findall(text), *CODE.findall(text)]
-    for statement in code(c for c in exercise.run if c not in exercise.checks):
-        names += sorted(statement.reads | statement.later)
+    names = EQUATION.findall(text) + CODE.findall(text)
+    for found in code(c for c in exercise.run if c not in exercise.checks):
+        names += sorted(found.reads | found.later)
     titles = dict.fromkeys(homes[name] for name in names if name in homes)
     parts = ", ".join(leading(f"*{title}*", path, title) for title in titles)
-    chapter = leading(f"*{title_of(path)}*", path)
-    return f"In the chapter {chapter}" + f": {parts}" * bool(parts) + "."
+    where = f"In the chapter {leading(f'*{title_of(path)}*', path)}"
+    where += f": {parts}." if parts else "."
+    return f"{heading}\n{only}{statement.rstrip()}\n\n{where}"
 
 
-def with_equations(text, path):
+def with_equations(text, equations):
     """Return Markdown with the chapter's equations that it names."""
-    equations, _ = explained(path)
     parts = []
     for part in text.split("\n\n"):
         numbers = EQUATION.findall(part)
@@ -339,13 +335,13 @@ def with_equations(text, path):
     return "\n\n".join(parts)
 
 
-def explained(path):
+def explained(before):
     """Return {number: equation} of a chapter, and {name: title of section}.
 
     A name is that of a function or a class, or the number of an equation.
     """
     equations, homes = {}, {}
-    for titles, cell, text in sections(read(path)[0]):
+    for titles, cell, text in sections(before):
         if cell.cell_type == "code":
             names = [s.node.name for s in statements(cell) if s.defines]
         else:
