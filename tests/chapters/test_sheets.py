@@ -11,9 +11,12 @@ import re
 import nbformat
 import pytest
 
-from tools.notebooks import paths
+from tools.net.markdown import anchor, headings, links
+from tools.notebooks import Notebook, paths
+from tools.settings import BOOK, edition
 from tools.teach.exercises import TeachError, code, exercises, needs, sheet
 from tools.teach.living import living
+from tools.teach.single import announce
 from tools.teach.source import plain
 from tools.teach.statements import slice_of
 
@@ -68,6 +71,82 @@ def test_a_sheet_has_every_exercise_and_no_solution(name, graded):
         assert 'find_spec("cellbycell")' in next(
             c.source for c in notebook.cells if c.cell_type == "code"
         )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_sheet_leads_to_its_chapter(name, monkeypatch):
+    monkeypatch.setattr("tools.teach.source.slug", lambda: "Me/book")
+    path = chapter_of(name)
+    page = f"https://me.github.io/book/book/{name}.html"
+    known = {anchor(title) for title in headings_of(path)}
+    of_stub = {exercise.text[0].id for exercise in exercises(path)}
+    for cell in sheet(path).cells:
+        text = cell.source if cell.cell_type == "markdown" else ""
+        for number in re.findall(r"(?i)\bequation \$\((\d+)\)\$", text):
+            assert f"${number}" not in text
+            assert f"$({number})$ of the chapter" in text
+            assert f"\\tag{{{number}}}" in text
+        own = [t for _, t in links(text) if t.partition("#")[0] == page]
+        assert own or cell.id not in of_stub
+        assert {t.partition("#")[2] for t in own} <= {"", *known}
+
+
+def headings_of(path):
+    cells = Notebook.read(path).cells
+    prose = [c.source for c in cells if c.cell_type == "markdown"]
+    return [title for text in prose for _, title in headings(text)]
+
+
+@pytest.mark.parametrize("framework", [None, "tensorflow"])
+def test_a_sheet_says_what_to_do(framework):
+    path = chapter_of("encoder")
+    alone = sheet(path, framework, graded=True).cells
+    first, second, bring = sheet(path, framework).cells[:3]
+    ours = "TensorFlow" if framework else "PyTorch and TensorFlow"
+    assert f"This sheet is for {ours}.\n" in first.source
+    assert "keep the function's name.\n\nFrom" in first.source
+    assert "function's name.\nHand in this file.\n" in alone[0].source
+    assert "cellbycell" not in "\n".join(cell.source for cell in alone)
+    install = f"python -m pip install cellbycell-{edition()[0]}-py3-none-any"
+    assert install in second.source and install in bring.source
+    assert "checkout" not in bring.source
+    compile(bring.source, "bring", "exec")
+
+
+def test_the_page_counts_what_a_framework_lacks():
+    found = [(name, e) for name in NAMES for e in exercises(chapter_of(name))]
+    alone = [(name, e) for name, e in found if len(e.frameworks) < 2]
+    page = (BOOK / "teach.md").read_text("utf-8")
+    assert {name for name, _ in alone} == {"testing"}
+    assert {e.frameworks for _, e in alone} == {("pytorch",)}
+    says = f"Of the {len(found)} exercises, {len(alone)} are in PyTorch only"
+    assert f"{says}, all of them in [Testing a Transformer]" in page
+
+
+def test_an_exercise_that_loops_over_both_frameworks_needs_both(tmp_path):
+    notebook = Notebook.read(chapter_of("masks")).node
+    [check] = [c for c in notebook.cells if c.id == "pairs-check"]
+    loop = "for exp in (torch.exp, tf.exp):\n    exp"
+    imports = "import tensorflow as tf\nimport torch"
+    [setup] = [c for c in notebook.cells if c.id == "imports"]
+    setup.source += f"\n{imports}"
+    check.source = check.source.replace("\n", f"\n{loop}\n\n\n", 1)
+    path = tmp_path / "masks.ipynb"
+    nbformat.write(notebook, path)
+    assert [len(e.frameworks) for e in exercises(path)] == [0, 2, 2, 2, 2]
+    for framework in ("pytorch", "tensorflow"):
+        cells = sheet(path, framework).cells
+        assert "pairs-stub" not in [cell.id for cell in cells]
+        assert any("in both frameworks only; it is" in c.source for c in cells)
+    assert loop in "\n".join(cell.source for cell in sheet(path).cells)
+
+
+def test_a_text_announces_no_code_that_is_left_out():
+    text, code = nbformat.v4.new_markdown_cell, nbformat.v4.new_code_cell
+    bare, split = text("Keras alone:", id="bare"), text("Both:", id="split")
+    lost, kept = code("", id="lost"), code("", id="kept")
+    given = [bare, lost, split, lost, kept, text("So:"), kept, text("Then:")]
+    assert announce(given, {"kept"}) == {"bare"}
 
 
 def test_a_planted_leak_is_found():

@@ -3,7 +3,8 @@
 What is committed is tested and built in a work tree of its own, where links
 to Colab and to the package lead to the edition's tag; this is a commit behind
 the last one, and the one to be tagged. The book's own files stay as they are.
-`UNTESTED=1` leaves the tests out, for a look at the files.
+`UNTESTED=1` leaves the tests out, for a look at the files. What the builders
+say is in _build/release.log.
 """
 
 import os
@@ -17,10 +18,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tools.commands.edition import stale
+from tools.notebooks import label
 from tools.settings import BOOK, ROOT, chapters, edition, slug
 
 NAME = "transformers-cell-by-cell"
 PYTHON = ".venv/bin/python"
+LOG = ROOT / "_build" / "release.log"
+LAST = 40  # lines of the log, for who has to mend something
 USAGE = "run: make release VERSION=2026.1 OUT=folder"
 
 
@@ -139,10 +143,21 @@ def check_tag(version, commit):
 
 
 def run(tree, *command):
-    """Run a command in a work tree, without what make was told here."""
+    """Run a command in a work tree, without what make was told here.
+
+    What it says goes to the log.
+    """
     ours = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES")
     env = {k: v for k, v in os.environ.items() if k not in ours}
-    subprocess.run(command, cwd=tree, env=env, check=True)
+    with LOG.open("a") as log:
+        subprocess.run(
+            command,
+            cwd=tree,
+            env=env,
+            check=True,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
 
 
 def make(tree, *arguments):
@@ -191,22 +206,25 @@ STEPS = {
 def release(version, out, tested=True):
     """Make an edition's files in a folder, and say what was made."""
     check(version, out)
-    told = []
+    LOG.parent.mkdir(exist_ok=True)
+    LOG.write_text("")
+    print(f"Edition {version}; what the builders say is in {label(LOG)}.")
     with work_tree(version) as (tree, commit):
         made = tree.parent / "made"
         made.mkdir()
         for name, step in STEPS.items():
             if name == "tests" and not tested:
-                told.append("tests: left out")
+                print("tests: left out")
                 continue
+            print(f"{name}: ", end="", flush=True)
             start, before = time.monotonic(), {*made.iterdir()}
             step(tree, made / f"{NAME}-{version}")
-            told.append(f"{name}: {time.monotonic() - start:.0f} s")
+            print(f"{time.monotonic() - start:.0f} s", flush=True)
             for path in sorted({*made.iterdir()} - before):
                 size = path.stat().st_size / 1e6
-                told.append(f"    {path.name}, {size:.1f} MB")
+                print(f"    {path.name}, {size:.{int(size < 1)}f} MB")
         shutil.copytree(made, out, dirs_exist_ok=True)
-    print("\n".join([f"Edition {version} is in {out}.", *told]))
+    print(f"Edition {version} is in {out}.")
     if not git("tag", "--list", version):
         print(
             f"To publish it, run: git tag {version} {commit[:12]} && "
@@ -216,12 +234,17 @@ def release(version, out, tested=True):
 
 def main(version="", out="", untested=""):
     try:
-        release(version, Path(out).absolute() if out else Path(), not untested)
+        release(version, Path(out).resolve() if out else Path(), not untested)
     except ReleaseError as error:
         sys.exit(str(error))
     except subprocess.CalledProcessError as error:
         command = " ".join(map(str, error.cmd))
-        sys.exit(f"The edition was not made, as this failed: {command}")
+        last = LOG.read_text("utf-8", errors="replace").splitlines()[-LAST:]
+        sys.exit(
+            "\n".join(["", *last, ""])
+            + f"The edition was not made; {label(LOG)} says why, and its last "
+            f"lines are above. This failed: {command}"
+        )
 
 
 if __name__ == "__main__":

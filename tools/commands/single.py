@@ -10,7 +10,7 @@ from tools.commands.outputs import execute
 from tools.net.compare import ENVIRONMENT
 from tools.notebooks import Notebook, NotebookError, label
 from tools.teach.single import single
-from tools.teach.source import SHEETS, TeachError, chosen, write
+from tools.teach.source import NAMES, SHEETS, TeachError, chosen, write
 
 
 def main(name="", framework=""):
@@ -24,6 +24,11 @@ def main(name="", framework=""):
                 "FRAMEWORK=tensorflow."
             )
         notebook = single(path, framework)
+        print(
+            f"{label(path)}: runs in {NAMES[framework]} alone, to store its "
+            "outputs; most chapters take less than a minute.",
+            flush=True,
+        )
         SHEETS.mkdir(parents=True, exist_ok=True)
         target = SHEETS / f"{path.stem}-{framework}.ipynb"
         new = execute(Notebook(target, notebook))

@@ -14,9 +14,18 @@ from pathlib import Path
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from tools.net.markdown import sections
 from tools.notebooks import FOLDED, METADATA, Notebook, label, tags
+from tools.settings import edition
 from tools.teach.living import living
-from tools.teach.source import NAMES, TeachError, attribution, plain
+from tools.teach.source import (
+    NAMES,
+    TeachError,
+    attribution,
+    leading,
+    plain,
+    title_of,
+)
 from tools.teach.statements import slice_of, statements
 
 HEADING = re.compile(
@@ -24,9 +33,20 @@ HEADING = re.compile(
 )
 # What an introduction says of the checks; a sheet says it for itself.
 OF_CHECKS = re.compile(r"`return None`|\bchecks?\b|what is wrong")
+EQUATION = re.compile(r"(?i)\bequation \$\((\d+)\)\$")
+TAGGED = re.compile(r"\$\$(?:(?!\$\$).)*?\\tag\{(\d+)\}.*?\$\$", re.S)
+CODE = re.compile(r"`(\w+)\b[^`\n]*`")
 HELPERS = """## Run this first
 
-What the exercises use; the chapter explains it."""
+What the exercises use; {chapter} explains it."""
+# A sheet's reader has no checkout of the book.
+CHECKOUT = '''In a checkout of the book, run: "
+            "python -m pip install ."'''
+WHEEL = '''Ask your teacher for its file, and run: "
+            "python -m pip install {wheel}"'''
+PACKAGE = """
+The first cell brings the book's package. If it cannot, ask your teacher for \
+the package's file, and run `python -m pip install {wheel}` in its folder."""
 
 
 @dataclass
@@ -34,11 +54,10 @@ class Exercise:
     """An exercise: what stands between its heading and the next.
 
     text: its Markdown cells, the statement first, then hints.
-    given: code cells that are neither stub nor check.
     stub, name: the cell with the function to be written, and its name.
     checks, checker: the cells of the check, and the function's name; the
         last of them calls it.
-    cells: text, given, stub and checks, in their order.
+    cells: text, stub, checks and other code, in their order.
     solution: the cell of `x_solution`; after: what follows it.
     frameworks: those in which it runs.
     """
@@ -60,6 +79,14 @@ class Exercise:
             self.solution = cell
         else:
             self.cells.append(cell)
+
+    @property
+    def only(self):
+        """Return what it needs, "PyTorch only"; "" if either will do."""
+        if len(self.frameworks) == len(NAMES):
+            return ""
+        names = [NAMES[name] for name in self.frameworks]
+        return f"{names[0] if names else 'both frameworks'} only"
 
     @property
     def text(self):
@@ -96,14 +123,13 @@ class Exercise:
             if cell.cell_type == "code" and self.name in functions(cell)
         )
 
-    @property
-    def given(self):
+    def shown(self, framework, graded):
+        """Return the cells that a sheet has."""
+        hidden = self.checks if graded else []
         return [
             cell
             for cell in self.cells
-            if cell.cell_type == "code"
-            and cell not in self.checks
-            and cell is not self.stub
+            if is_in(framework, cell) and cell not in hidden
         ]
 
 
@@ -146,8 +172,11 @@ def read_once(path, changed):
         left = living(every, name)
         for exercise in found:
             own = {id(c) for c in exercise.run if is_in(name, c)}
-            count = sum(id(s.cell) in own for s in left)
-            if count == sum(id(s.cell) in own for s in every):
+            whole, alive = (
+                [s.source for s in some if id(s.cell) in own]
+                for some in (every, left)
+            )
+            if whole == alive:
                 exercise.frameworks += (name,)
     return before, found, intro
 
@@ -213,22 +242,46 @@ def sheet(path, framework=None, graded=False):
         for exercise in mine
         for statement in needs(exercise, framework, graded)
     ]
-    [bring] = [c for c in before if 'find_spec("cellbycell")' in c.source]
-    others = [cell for cell in before if cell is not bring]
-    kept = slice_of(living(code(others), framework), asked)
+    bring, kept = helping(before, framework, asked)
     helpers = [
         joined(cell, [s.source for s in group])
         for cell, group in groupby(kept, lambda s: s.cell)
     ]
+    of_helpers = HELPERS.format(chapter=leading("the chapter", path))
     if any(m.startswith("cellbycell") for s in kept for m in s.imports):
-        helpers.insert(0, copied(bring, bring.source))
-    cells = [new_markdown_cell(front(path, graded), id="from")]
+        wheel = f"cellbycell-{edition()[0]}-py3-none-any.whl"
+        source = bring.source.replace(CHECKOUT, WHEEL.format(wheel=wheel))
+        helpers.insert(0, copied(bring, source))
+        of_helpers += PACKAGE.format(wheel=wheel)
+    cells = [new_markdown_cell(front(path, framework, graded), id="from")]
     if helpers:
-        cells += [new_markdown_cell(HELPERS, id="helpers"), *helpers]
+        cells += [new_markdown_cell(of_helpers, id="helpers"), *helpers]
     cells.append(new_markdown_cell(introduced(intro, path, graded), id="do"))
+    equations, homes = explained(before)
     for exercise in found:
-        cells += on_sheet(exercise, path, framework, graded)
+        if framework not in (None, *exercise.frameworks):
+            heading = exercise.text[0].source.partition("\n")[0]
+            says = f"*This exercise is in {exercise.only}; it is left out.*"
+            cells.append(copied(exercise.text[0], f"{heading}\n\n{says}"))
+            continue
+        for cell in exercise.shown(framework, graded):
+            text = cell.source
+            if cell is exercise.text[0]:
+                text = stated(exercise, path, homes)
+            if cell.cell_type == "markdown":
+                text = plain(with_equations(text, equations), path)
+            cells.append(copied(cell, text))
     return new_notebook(cells=cells, metadata=METADATA)
+
+
+def helping(before, framework, asked):
+    """Return the cell that brings the package, and what others need.
+
+    before: the cells before the exercises; asked: the others, statements.
+    """
+    [bring] = [c for c in before if 'find_spec("cellbycell")' in c.source]
+    cells = [cell for cell in before if cell is not bring]
+    return bring, slice_of(living(code(cells), framework), asked)
 
 
 def needs(exercise, framework, graded):
@@ -236,8 +289,7 @@ def needs(exercise, framework, graded):
 
     Those of the solution as well, as an answer may use what it uses.
     """
-    cells = exercise.given + [exercise.stub] + exercise.checks * (not graded)
-    found = code(c for c in cells if is_in(framework, c))
+    found = code(exercise.shown(framework, graded))
     for statement in found:
         for name in statement.reads | statement.later:
             if name.endswith("_solution"):
@@ -258,28 +310,47 @@ def joined(cell, sources):
     return copied(cell, title + "\n".join(sources).strip("\n"))
 
 
-def on_sheet(exercise, path, framework, graded):
-    """Return the cells of an exercise as a sheet has them."""
+def stated(exercise, path, homes):
+    """Return what an exercise asks, and where the chapter explains it."""
     heading, _, statement = exercise.text[0].source.partition("\n")
-    first, *rest = exercise.cells
-    only = ""
-    if len(exercise.frameworks) == 1:
-        only = f"{NAMES[exercise.frameworks[0]]} only"
-    elif not exercise.frameworks:
-        only = "both frameworks only"
-    if framework not in (None, *exercise.frameworks):
-        text = f"{heading}\n\n*This exercise is in {only}; it is left out.*"
-        return [copied(first, text)]
-    text = f"{heading}\n" + f"\n*This exercise is in {only}.*\n" * bool(only)
-    cells = [copied(first, plain(text + statement, path))]
-    for cell in rest:
-        if cell.cell_type == "markdown":
-            cells.append(copied(cell, plain(cell.source, path)))
-        elif is_in(framework, cell) and not (
-            graded and cell in exercise.checks
-        ):
-            cells.append(copied(cell, cell.source))
-    return cells
+    only = f"\n*This exercise is in {exercise.only}.*\n" * bool(exercise.only)
+    text = "\n".join(cell.source for cell in exercise.text)
+    names = EQUATION.findall(text) + CODE.findall(text)
+    for found in code(c for c in exercise.run if c not in exercise.checks):
+        names += sorted(found.reads | found.later)
+    titles = dict.fromkeys(homes[name] for name in names if name in homes)
+    parts = ", ".join(leading(f"*{title}*", path, title) for title in titles)
+    where = f"In the chapter {leading(f'*{title_of(path)}*', path)}"
+    where += f": {parts}." if parts else "."
+    return f"{heading}\n{only}{statement.rstrip()}\n\n{where}"
+
+
+def with_equations(text, equations):
+    """Return Markdown with the chapter's equations that it names."""
+    parts = []
+    for part in text.split("\n\n"):
+        numbers = EQUATION.findall(part)
+        parts.append(EQUATION.sub(r"\g<0> of the chapter", part))
+        parts += [equations[number] for number in dict.fromkeys(numbers)]
+    return "\n\n".join(parts)
+
+
+def explained(before):
+    """Return {number: equation} of a chapter, and {name: title of section}.
+
+    A name is that of a function or a class, or the number of an equation.
+    """
+    equations, homes = {}, {}
+    for titles, cell, text in sections(before):
+        if cell.cell_type == "code":
+            names = [s.node.name for s in statements(cell) if s.defines]
+        else:
+            found = {m[1]: m[0] for m in TAGGED.finditer(text)}
+            equations |= found
+            names = [*found]
+        for name in names:
+            homes.setdefault(name, titles[-1])
+    return equations, homes
 
 
 def introduced(intro, path, graded):
@@ -292,10 +363,17 @@ def introduced(intro, path, graded):
     return plain("\n".join(["## Exercises", "", do, *lines]), path)
 
 
-def front(path, graded):
-    """Return the title of a sheet, and where it comes from."""
-    title = Notebook.read(path).cells[0].source.split("\n")[0]
-    return f"{title}: exercises\n\n" + attribution(
+def front(path, framework, graded):
+    """Return the title of a sheet, what to do, and where it comes from."""
+    names = [NAMES[framework]] if framework else NAMES.values()
+    do = (
+        f"This sheet is for {' and '.join(names)}.\n"
+        "Write each answer into the cell of its function, in place of "
+        "`return None`, or into a cell below it, and keep the function's name."
+        + "\nHand in this file."
+        * graded
+    )
+    return f"# {title_of(path)}: exercises\n\n{do}\n\n" + attribution(
         path,
         "its exercises without their solutions"
         + (" and checks" if graded else ""),

@@ -10,9 +10,7 @@ import re
 
 from nbformat.v4 import new_code_cell, new_raw_cell
 
-from tools.teach.exercises import code, is_in, read, sheet
-from tools.teach.living import living
-from tools.teach.statements import slice_of
+from tools.teach.exercises import code, helping, is_in, read, sheet
 
 POINTS = {"easy": 1, "medium": 2, "hard": 3}
 # In a namespace of its own, and with modules as they were.
@@ -99,9 +97,7 @@ def check_of(before, exercise, framework):
         and exercise.name not in s.binds
         and not (isinstance(s.node, ast.Expr) and exercise.checker in s.reads)
     ]
-    [bring] = [c for c in before if 'find_spec("cellbycell")' in c.source]
-    others = [cell for cell in before if cell is not bring]
-    helpers = slice_of(living(code(others), framework), checks)
+    bring, helpers = helping(before, framework, checks)
     sources = [s.source for s in [*helpers, *checks]]
     return "\n".join([bring.source, *sources])
 

@@ -9,6 +9,7 @@ from tools.teach.exercises import NAMES, code, copied, exercises, joined
 from tools.teach.living import living
 from tools.teach.source import COLAB, TeachError, attribution, plain
 
+GONE = " (its code is left out)."
 # A chapter has an edition in a framework that has a part of its lines.
 LEAST = 0.1
 NOTE = """> **Note.** This is the chapter in {ours} alone.
@@ -35,11 +36,14 @@ def single(path, framework):
         for cell, group in groupby(left, lambda s: s.cell)
         if cell.id not in never
     }
+    bare = announce(notebook.cells, sources)
     cells, cut = [], 0
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            text = plain(COLAB.sub("", cell.source), path)
-            cells.append(copied(cell, told(text, lost, NAMES[other])))
+            text = told(COLAB.sub("", cell.source), lost)
+            if cell.id in bare:
+                text = text.rstrip().removesuffix(":") + GONE
+            cells.append(copied(cell, plain(text, path)))
         elif cell.id in sources:
             cells.append(joined(cell, sources[cell.id]))
             cut += cells[-1].source != cell.source
@@ -86,12 +90,28 @@ def require_enough(path, framework, other, every, left):
         )
 
 
-def told(text, lost, other):
-    """Return Markdown that says which exercises are in the other alone."""
+def announce(cells, left):
+    """Return the ids of texts that announce code of which nothing is left."""
+    found, text = set(), None
+    for cell in cells:
+        if cell.cell_type == "markdown":
+            text = cell if cell.source.rstrip().endswith(":") else None
+        elif text and cell.id in left:
+            found.discard(text.id)
+            text = None
+        elif text:
+            found.add(text.id)
+    return found
+
+
+def told(text, lost):
+    """Return Markdown that says which exercises are left out."""
     for exercise in lost:
         start = f"### Exercise {exercise.number}: "
         heading = next((x for x in text.split("\n") if x.startswith(start)), 0)
         if heading:
-            says = f"*This exercise is in {other} only; its code is left out.*"
+            says = (
+                f"*This exercise is in {exercise.only}; its code is left out.*"
+            )
             text = text.replace(heading, f"{heading}\n\n{says}")
     return text

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import nbformat
 
-from tools.net.markdown import COMMENT, LINK
+from tools.net.markdown import COMMENT, LINK, anchor
 from tools.notebooks import Notebook
 from tools.settings import BOOK, ROOT, chapters, slug
 
@@ -79,14 +79,26 @@ def plain(text, path):
     return LINK.sub(whole, COMMENT.sub("", text))
 
 
+def leading(words, path, title=""):
+    """Return words as a link to a chapter, or to its part of this title.
+
+    They are no link where the site has no address.
+    """
+    where = address(path, f"#{anchor(title)}" if title else "")
+    return f"[{words}]({where})" if where else words
+
+
+def title_of(path):
+    """Return the title of a chapter."""
+    return Notebook.read(path).cells[0].source.split("\n")[0].strip("# ")
+
+
 def attribution(path, what):
     """Return the lines that whoever passes a sheet on has to keep.
 
     what: what of the chapter is here.
     """
-    title = Notebook.read(path).cells[0].source.split("\n")[0].strip("# ")
-    where = address(path)
-    chapter = f"[*{title}*]({where})" if where else f"*{title}*"
+    chapter = leading(f"*{title_of(path)}*", path)
     return (
         f"From the chapter {chapter} of the book *Transformers, Cell by "
         f"Cell*, by its authors (2026): {what}.\n"

@@ -47,13 +47,12 @@ def copy(tmp_path, monkeypatch):
         shutil.copytree(ROOT / name, folder / name)
     for name in ("CHANGELOG.md", "CITATION.cff", "_config.yml", "_toc.yml"):
         shutil.copy(ROOT / name, folder)
-    for name in ("pyproject.toml", "LICENSE"):
+    for name in ("pyproject.toml", "LICENSE", ".gitignore"):
         shutil.copy(ROOT / name, folder)
     monkeypatch.setenv("TOLD", str(tmp_path / "told"))
     (folder / "Makefile").write_text(MAKEFILE)
     (folder / ".venv").symlink_to(sys.prefix)
     git(folder, "init", "--quiet", "--initial-branch=main")
-    (folder / ".git/info/exclude").write_text(".venv\n__pycache__\n_build\n")
     commit(folder)
     return folder
 
@@ -102,9 +101,13 @@ def test_an_edition_has_its_files_and_its_links_lead_to_the_tag(
     assert git(copy, "worktree", "list").count("\n") == 0
     told = re.search(rf"git tag {VERSION} (\w+)", done.stdout)[1]
     assert git(copy, "rev-parse", f"{told}^") == before
-    again = release(copy, VERSION, tmp_path / "again", "untested")
-    assert f"git tag {VERSION} {told} " in again.stdout
-    assert "tests: left out" in again.stdout
+    again = release(copy, VERSION, "../again", "untested")
+    assert len([*(tmp_path / "again").iterdir()]) == 4
+    lines = again.stdout.splitlines()
+    assert f"git tag {VERSION} {told} " in lines[-1]
+    assert lines[-2] == f"Edition {VERSION} is in {tmp_path / 'again'}."
+    assert "tests: left out" in lines and len(lines) < 16
+    assert "cp book" not in again.stdout + again.stderr
     assert (tmp_path / "told").read_text() == "tested\n"
 
     # A tag on the copy's own commit would lead to main.
@@ -163,6 +166,7 @@ def test_what_stops_an_edition_is_said_and_nothing_is_made(copy, tmp_path):
     done = release(copy, VERSION, out)
     assert done.stderr.endswith("installed test\n")
     assert "The edition was not made" in done.stderr
+    assert "false " in done.stderr and "made" not in done.stdout
     assert done.returncode == 1 and not out.exists()
 
 
