@@ -288,7 +288,8 @@ def test_changed_formula_of_the_book(chapter_run, name):
                 survived.append((place, formula, other))
     assert not survived
     # The equations of these are marked as not computed.
-    assert tried or name in "embedding testing practice".split()
+    without = "embedding testing practice sampling llama families"
+    assert tried or name in without.split()
 
 
 # Tables and calls

@@ -97,7 +97,8 @@ def test_changed_number_in_prose_or_alt_text(chapter_run, name):
                     other = f"{was[:-1]}{(int(was[-1]) + 1) % 10}"
                     yield (cell, was), untrue(cell, other + claim, variables)
 
-    none_accepted(tried(), minimum=10)
+    # This chapter says most of its numbers in words.
+    none_accepted(tried(), minimum=5 if name == "sampling" else 10)
 
 
 # Shape comments
