@@ -131,7 +131,7 @@ def read_checkpoint(folder):
     return config, weights
 
 
-def llama_turns(config, d_head):
+def llama_turns(config, d_head: int):
     """Return the frequencies of the rotation in a config.json, (C,).
 
     Raises ValueError for a rotation that is not known.

@@ -33,8 +33,8 @@ class LlamaAttention(nn.Module):
         self,
         d_model: int,
         num_heads: int,
-        key_heads,
-        d_head,
+        key_heads: int,
+        d_head: int,
         base: float = 10000.0,
     ):
         super().__init__()
@@ -74,8 +74,8 @@ class LlamaLayer(nn.Module):
         self,
         d_model: int,
         num_heads: int,
-        key_heads,
-        d_head,
+        key_heads: int,
+        d_head: int,
         d_ff: int,
         base,
         epsilon,
@@ -118,8 +118,8 @@ class Llama(nn.Module):
         num_layers: int,
         d_model: int,
         num_heads: int,
-        key_heads,
-        d_head,
+        key_heads: int,
+        d_head: int,
         d_ff: int,
         base: float = 10000.0,
         epsilon: float = 1e-6,
@@ -162,7 +162,7 @@ def llama_weights(model):
     return {name: next(part.parameters()) for name, part in parts}
 
 
-def write_greedily(model, token_ids: torch.Tensor, count, key_mask=None):
+def write_greedily(model, token_ids: torch.Tensor, count: int, key_mask=None):
     """Return token_ids (B, T) and count more, each the likeliest, by a cache.
 
     key_mask (B, T): True = a token; pads stand on the left.

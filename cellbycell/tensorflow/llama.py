@@ -36,8 +36,8 @@ class LlamaAttentionTF(keras.layers.Layer):
         self,
         d_model: int,
         num_heads: int,
-        key_heads,
-        d_head,
+        key_heads: int,
+        d_head: int,
         base: float = 10000.0,
     ):
         super().__init__()
@@ -77,8 +77,8 @@ class LlamaLayerTF(keras.layers.Layer):
         self,
         d_model: int,
         num_heads: int,
-        key_heads,
-        d_head,
+        key_heads: int,
+        d_head: int,
         d_ff: int,
         base,
         epsilon,
@@ -118,8 +118,8 @@ class LlamaTF(keras.layers.Layer):
         num_layers: int,
         d_model: int,
         num_heads: int,
-        key_heads,
-        d_head,
+        key_heads: int,
+        d_head: int,
         d_ff: int,
         base: float = 10000.0,
         epsilon: float = 1e-6,
@@ -165,7 +165,7 @@ def llama_weights_tf(model):
     return {name: part.trainable_variables[0] for name, part in parts}
 
 
-def write_greedily_tf(model, token_ids: tf.Tensor, count, key_mask=None):
+def write_greedily_tf(model, token_ids: tf.Tensor, count: int, key_mask=None):
     """Return token_ids (B, T) and count more, each the likeliest, by a cache.
 
     key_mask (B, T): True = a token; pads stand on the left.

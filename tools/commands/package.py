@@ -35,8 +35,8 @@ FRAMEWORKS = {
 # What an argument is, by its name, which means the same in the whole book. One
 # with a number for its default is of that number's type.
 TYPES = dict.fromkeys(
-    "d_ff d_model end_id max_len num_heads num_layers seed seq_len start_id "
-    "step vocab_size warmup".split(),
+    "count d_ff d_head d_model end_id key_heads max_len num_heads num_layers "
+    "seed seq_len start_id step vocab_size warmup".split(),
     "int",
 ) | dict.fromkeys(
     "attention_mask heads input_ids key logits memory memory_mask next_ids "
