@@ -24,7 +24,7 @@ VALUES = [
 ]
 
 
-@pytest.mark.parametrize("value", VALUES, ids=str)
+@pytest.mark.parametrize("value", VALUES, ids=lambda x: type(x).__name__)
 def test_a_plain_value_comes_through(value):
     found = unpacked(packed(value))
     assert found == value and type(found) is type(value)
@@ -54,7 +54,11 @@ ITSELF = []
 ITSELF.append(ITSELF)
 
 
-@pytest.mark.parametrize("value", [Number(1), print, ITSELF, 10**9999], ids=id)
+@pytest.mark.parametrize(
+    "value",
+    [Number(1), print, ITSELF, 10**9999],
+    ids=lambda x: type(x).__name__,
+)
 def test_an_object_stands_in_for_anything_else(value):
     assert type(unpacked(packed(value))) is object
 
