@@ -257,13 +257,16 @@ def test_the_stack_is_pytorch_s_in_double_precision(
         assert np.allclose(one, other, atol=1e-8)
 
 
-@FEW
-@given(
+in_every_precision = given(
     seed=st.integers(0, 99),
     shape=st.lists(st.integers(1, 5), min_size=1, max_size=4),
     kind=st.sampled_from(["float64", "float32", "float16"]),
     scale=st.sampled_from([1e-3, 1, 200]),
 )
+
+
+@FEW
+@in_every_precision
 def test_the_norm_is_the_libraries_in_every_precision(
     book, seed, shape, kind, scale
 ):
@@ -286,12 +289,7 @@ def test_the_norm_is_the_libraries_in_every_precision(
 
 
 @FEW
-@given(
-    seed=st.integers(0, 99),
-    shape=st.lists(st.integers(1, 5), min_size=1, max_size=4),
-    kind=st.sampled_from(["float64", "float32", "float16"]),
-    scale=st.sampled_from([1e-3, 1, 200]),
-)
+@in_every_precision
 def test_rms_norm_is_pytorch_s_in_every_precision(
     book, seed, shape, kind, scale
 ):
