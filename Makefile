@@ -6,8 +6,6 @@ PYTHON =
 INSTALL = .venv/bin/python -m pip install
 REQUIREMENTS = requirements.txt
 PORT = 8000
-ROUNDS = 1
-SAMPLE =
 FRAMEWORK =
 GRADED =
 export PYTHON INSTALL REQUIREMENTS
@@ -19,7 +17,7 @@ PAGES := $(shell find book -name '*.md' -o -name '*.ipynb')
 PARTS := _config.yml _toc.yml $(wildcard CITATION.cff) \
 	$(shell find book/_* $(wildcard cellbycell) -type f ! -path '*/__pycache__/*')
 
-.PHONY: help site serve watch pdf test proof outputs package mutants wild chapter bench \
+.PHONY: help site serve pdf test proof outputs package wild \
 	sheet single grade export constraints repository edition release clean
 .DEFAULT_GOAL := help
 
@@ -33,9 +31,6 @@ serve: site ## build the book and serve it on localhost (PORT=8000)
 	@echo 'Read it at http://localhost:$(PORT); Ctrl-C ends.'
 	@.venv/bin/python -m http.server --bind 127.0.0.1 \
 		--directory _build/html $(PORT)
-
-watch: .venv/installed ## serve the book, rebuild and reload it on change (PORT=8000)
-	@.venv/bin/python -m tools.commands.watch $(PORT)
 
 pdf: site ## print the whole book to _build/book.pdf
 	@.venv/bin/python -m tools.commands.pdf
@@ -52,9 +47,6 @@ outputs: .venv/installed ## run notebooks and store what they print (NB=book/x.i
 package: .venv/installed ## write cellbycell from what the chapters define
 	@.venv/bin/python -m tools.commands.package
 
-chapter: .venv/installed ## lay out a chapter that passes every check (NAME=layer_norm)
-	@.venv/bin/python -m tools.commands.chapter '$(NAME)'
-
 grade: .venv/installed ## say which answers of a class are right (NB=book/x.ipynb SUBMISSIONS=folder OUT=grades.csv)
 	@.venv/bin/python -m tools.commands.grade '$(NB)' '$(SUBMISSIONS)' '$(OUT)'
 
@@ -67,14 +59,8 @@ sheet: .venv/installed ## write a chapter's exercises to build/sheets/ (NB=book/
 single: .venv/installed ## write a chapter in one framework to build/sheets/ (NB=book/x.ipynb FRAMEWORK=pytorch)
 	@.venv/bin/python -m tools.commands.single '$(NB)' '$(FRAMEWORK)'
 
-mutants: .venv/installed ## put mistakes into the chapters and count which are noticed (SAMPLE=40 of each)
-	@.venv/bin/python -m tools.measure.mutants $(SAMPLE:%=--sample=%) $(NB)
-
 wild: .venv/installed ## ask public models what the kit says of them, and write book/wild.md (half an hour)
-	@sh tools/wild.sh
-
-bench: .venv/installed ## measure the tests and the site, with Lighthouse (ROUNDS=1)
-	@.venv/bin/python -m tools.measure.bench $(ROUNDS)
+	@sh research/wild.sh
 
 constraints: ## write constraints.txt and .ci/site.txt anew from requirements.txt
 	@sh tools/constraints.sh

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tools.net import cells
-from tools.net.compare import ENVIRONMENT
-from tools.net.rules.reading import minutes
-from tools.net.run import run
 from tools.notebooks import DIED, Notebook, NotebookError, label, paths
+from tools.rules.reading import minutes
+from tools.run import cells
+from tools.run.chapter import run
+from tools.run.compare import ENVIRONMENT
 from tools.settings import BOOK, chapters
 
 # The chapters on a whole model, which take as long as the six before them.

@@ -26,7 +26,7 @@ TESTS = [
     "book",
     "tests/chapters/test_claims.py",
     "tests/chapters/test_exercises.py",
-    "tests/proof/net/test_figures.py",
+    "tests/proof/test_figures.py",
 ]
 
 # Fewer threads and narrower vectors add up in another order: a number that
@@ -176,7 +176,7 @@ def sheets(session):
     """Each sheet runs, and each chapter in one framework; half an hour."""
     session.run("make", ".venv/installed")
     python = [".venv/bin/python", "-m", "pytest", "--numprocesses=0"]
-    session.run(*python, "tests/proof/tools/test_sheets.py", "--all-sheets")
+    session.run(*python, "tests/proof/test_sheets.py", "--all-sheets")
 
 
 @nox.session(python="3.11")

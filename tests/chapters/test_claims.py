@@ -1,11 +1,10 @@
-"""Numbers, shape comments, formulas, tables and calls of every chapter."""
+"""Numbers, shape comments, tables and calls of every chapter."""
 
 import pytest
 
-from tools.net.calls import check_calls
-from tools.net.formulas import check_formulas
-from tools.net.tables import check_tables
 from tools.notebooks import Notebook, paths
+from tools.run.calls import check_calls
+from tools.run.tables import check_tables
 from tools.settings import BOOK
 
 pytestmark = pytest.mark.xdist_group("frameworks")
@@ -21,13 +20,6 @@ def fail_with(messages):
 @chapters
 def test_shape_comments_and_numbers_in_prose_hold(chapter_run, name):
     fail_with(chapter_run(name).messages)
-
-
-@chapters
-def test_formulas_hold(chapter_run, name):
-    notebook = Notebook.read(BOOK / f"{name}.ipynb")
-    _, messages = check_formulas(notebook, chapter_run(name).namespace)
-    fail_with(messages)
 
 
 @chapters

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from tools.net import rules
-from tools.net.rules import book
+from tools import rules
 from tools.notebooks import Notebook, paths
+from tools.rules import book
 from tools.settings import ROOT
 
 

@@ -11,14 +11,14 @@ import re
 import nbformat
 import pytest
 
-from tools.net.markdown import anchor, headings, links
+from tools.markdown import anchor, headings, links
 from tools.notebooks import Notebook, paths
 from tools.settings import BOOK, edition
-from tools.teach.exercises import TeachError, code, exercises, needs, sheet
-from tools.teach.living import living
-from tools.teach.single import announce
-from tools.teach.source import plain
-from tools.teach.statements import slice_of
+from tools.sheets.exercises import TeachError, code, exercises, needs, sheet
+from tools.sheets.living import living
+from tools.sheets.single import announce
+from tools.sheets.source import plain
+from tools.sheets.statements import slice_of
 
 NAMES = [path.stem for path in paths()]
 
@@ -75,7 +75,7 @@ def test_a_sheet_has_every_exercise_and_no_solution(name, graded):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_sheet_leads_to_its_chapter(name, monkeypatch):
-    monkeypatch.setattr("tools.teach.source.slug", lambda: "Me/book")
+    monkeypatch.setattr("tools.sheets.source.slug", lambda: "Me/book")
     path = chapter_of(name)
     page = f"https://me.github.io/book/book/{name}.html"
     known = {anchor(title) for title in headings_of(path)}
@@ -289,9 +289,9 @@ def test_a_check_that_needs_a_solution_is_refused():
 
 def test_links_lead_to_the_site_or_nowhere(monkeypatch):
     path, text = chapter_of("masks"), "[a](attention.ipynb#b), [c](https://d)"
-    monkeypatch.setattr("tools.teach.source.slug", lambda: "OWNER/book")
+    monkeypatch.setattr("tools.sheets.source.slug", lambda: "OWNER/book")
     assert plain(text, path) == "a, [c](https://d)"
-    monkeypatch.setattr("tools.teach.source.slug", lambda: "Me/book")
+    monkeypatch.setattr("tools.sheets.source.slug", lambda: "Me/book")
     there = "https://me.github.io/book/book/attention.html#b"
     assert plain(text, path) == f"[a]({there}), [c](https://d)"
     assert "masks.html#x" in plain("[y](#x)", path)

@@ -14,8 +14,8 @@ import nbformat
 import pytest
 
 from tools.settings import BOOK, ROOT
-from tools.teach.exercises import exercises
-from tools.teach.export import FORMATS, POINTS, solved
+from tools.sheets.exercises import exercises
+from tools.sheets.export import FORMATS, POINTS, solved
 
 NAMES = ["masks", "decoder"]  # which need NumPy alone
 # What a student adds below an empty stub.

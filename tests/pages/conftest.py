@@ -2,8 +2,8 @@
 
 import pytest
 
-from tools.net import claims
 from tools.notebooks import label
+from tools.run import claims
 from tools.settings import BOOK
 
 NUMBERED = [BOOK / f"{n}.md" for n in ("notation", "libraries", "symptoms")]

@@ -7,8 +7,8 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from cellbycell.pytorch import Transformer
-from tools.net.rules.reading import MAX_MINUTES, minutes
 from tools.notebooks import Notebook
+from tools.rules.reading import MAX_MINUTES, minutes
 from tools.settings import BOOK, ROOT, chapters
 
 INDEX = (BOOK / "index.md").read_text("utf-8")

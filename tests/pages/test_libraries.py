@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tools.net.calls import check_calls
-from tools.net.claims import check_claims
 from tools.notebooks import Notebook, label
+from tools.run.calls import check_calls
+from tools.run.claims import check_claims
 from tools.settings import BOOK
 
 pytestmark = pytest.mark.xdist_group("frameworks")

@@ -9,12 +9,12 @@ from functools import cache
 
 import pytest
 
-from tools.net.claims import SOURCE
-from tools.net.markdown import anchor, links, sections
-from tools.net.rules import pages
-from tools.net.rules.common import CASES
-from tools.net.rules.links import BIBLIOGRAPHY
+from tools.markdown import anchor, links, sections
 from tools.notebooks import Notebook, paths
+from tools.rules import pages
+from tools.rules.common import CASES
+from tools.rules.links import BIBLIOGRAPHY
+from tools.run.claims import SOURCE
 from tools.settings import BOOK, ROOT, chapters, contents
 
 CHAPTERS = [ROOT / f"{name}.ipynb" for name in chapters()]

@@ -9,11 +9,11 @@ from functools import cache
 import nbformat
 import pytest
 
-from tools.net.markdown import anchor, links, sections
-from tools.net.rules.exercises import EXERCISE
+from tools.markdown import anchor, links, sections
 from tools.notebooks import Notebook
+from tools.rules.exercises import EXERCISE
 from tools.settings import BOOK, ROOT, chapters
-from tools.teach.exercises import sheet
+from tools.sheets.exercises import sheet
 
 TEACH = (BOOK / "teach.md").read_text("utf-8")
 LEVELS = ["easy", "medium", "hard"]

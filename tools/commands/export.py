@@ -10,8 +10,8 @@ import nbformat
 
 from tools.notebooks import NotebookError, label
 from tools.settings import ROOT
-from tools.teach.export import FORMATS
-from tools.teach.source import TeachError, chosen
+from tools.sheets.export import FORMATS
+from tools.sheets.source import TeachError, chosen
 
 
 def main(name="", grader="", framework=""):

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from tools.notebooks import NotebookError, label
 from tools.settings import ROOT
-from tools.teach.grade import NOT_FOUND, grade
-from tools.teach.source import TeachError, chosen
+from tools.sheets.grade import NOT_FOUND, grade
+from tools.sheets.source import TeachError, chosen
 
 # A process that was forked hangs where a library has threads.
 ONE = ["OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"]

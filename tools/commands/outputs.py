@@ -17,7 +17,6 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
-from tools.net.compare import ENVIRONMENT, settle
 from tools.notebooks import (
     CELL_METADATA,
     DIED,
@@ -29,6 +28,7 @@ from tools.notebooks import (
     paths,
     remedy,
 )
+from tools.run.compare import ENVIRONMENT, settle
 from tools.settings import ROOT
 
 CELL_TIMEOUT = 300  # seconds

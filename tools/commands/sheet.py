@@ -6,8 +6,8 @@
 import sys
 
 from tools.notebooks import NotebookError, label
-from tools.teach.exercises import sheet
-from tools.teach.source import TeachError, chosen, write
+from tools.sheets.exercises import sheet
+from tools.sheets.source import TeachError, chosen, write
 
 
 def main(name="", framework="", graded=""):

@@ -7,10 +7,10 @@ import os
 import sys
 
 from tools.commands.outputs import execute
-from tools.net.compare import ENVIRONMENT
 from tools.notebooks import Notebook, NotebookError, label
-from tools.teach.single import single
-from tools.teach.source import NAMES, SHEETS, TeachError, chosen, write
+from tools.run.compare import ENVIRONMENT
+from tools.sheets.single import single
+from tools.sheets.source import NAMES, SHEETS, TeachError, chosen, write
 
 
 def main(name="", framework=""):

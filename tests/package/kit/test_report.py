@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from cellbycell.kit import CHECKS, CheckFailed, Report, Result
-from tools.measure import correct
+from research import correct
 from tools.settings import BOOK, ROOT
 
 
@@ -62,6 +62,6 @@ def test_no_framework_is_imported(framework):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_correct_models_of_random_design(seed):
-    """`python -m tools.measure.correct` asks many more, of Keras, too."""
+    """`python -m research.correct` asks many more, of Keras, too."""
     found = correct.report_on(correct.draw(seed), correct.make_torch)
     assert found.failed == found.errors == []

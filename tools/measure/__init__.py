@@ -1,1 +1,0 @@
-"""What measures the book, the net and the site."""

@@ -1,1 +1,0 @@
-"""Put mistakes into the book's code, and count which are noticed."""

@@ -1,0 +1,72 @@
+"""The text: what every reader's program shows, and the anatomy."""
+
+import re
+
+from tools.markdown import headings, outside_code, outside_maths
+from tools.rules.common import CASES, rule
+
+SECTIONS = [
+    "What you will be able to do",
+    "Notation",
+    "Setup",
+    "Against the libraries",
+    CASES,
+    "Summary",
+    "Exercises",
+    "Further reading",
+]
+# Shown raw, or lost, by Colab, JupyterLab or GitHub.
+RAW = {
+    r"^\s*:{3,}": "a colon fence",
+    r"^\s*(`{3,}|~{3,})\{": "a directive",
+    r"\{[a-z][\w:-]*\}`": "a role",
+    r"^\([\w-]+\)=\s*$": "a target label",
+    r"\$\$[ \t]*\([\w-]+\)": "a labelled equation (use \\tag)",
+    r"\{\{.*?\}\}": "a substitution",
+    r"\[\^[^\]]+\]": "a footnote",
+    r"\[\]\(": "a link without text",
+    r"^%": "a MyST comment",
+    r"^\+{3}": "a block break",
+    r"\\(begin|end)\{(align|equation)\*?\}": "an environment outside $$",
+}
+
+
+@rule
+def nothing_shows_raw(notebook):
+    for cell in notebook.markdown:
+        for pattern, what in RAW.items():
+            text = cell.source
+            if "begin" in pattern:
+                text = outside_maths(text)
+            elif "`" not in pattern:
+                text = outside_code(text)
+            if match := re.search(pattern, text, re.MULTILINE):
+                yield (
+                    f"{notebook.name(cell)}: {match.group()!r} is {what}, "
+                    "which Colab, JupyterLab or GitHub show raw. Use what "
+                    "renders in all of them (CONTRIBUTING.md lists it)."
+                )
+
+
+@rule
+def anatomy(notebook):
+    for fault in wrong_parts(notebook):
+        yield f"{notebook.path.name}: {fault}"
+
+
+def wrong_parts(notebook):
+    """Yield what is wrong with the headings of a chapter."""
+    first = notebook.cells[0]
+    if first.cell_type != "markdown" or not first.source.startswith("# "):
+        yield "the first cell begins with the title."
+    found = [h for cell in notebook.markdown for h in headings(cell.source)]
+    if [level for level, _ in found].count(1) != 1:
+        yield "has not one title but several."
+    titles = [title for level, title in found if level == 2]
+    if missing := [title for title in SECTIONS if title not in titles]:
+        yield f"lacks the sections {missing}."
+    elif [title for title in titles if title in SECTIONS] != SECTIONS:
+        yield f"its sections should stand as {SECTIONS}."
+    for level, title in found:
+        if level > 3:
+            yield f"{title!r} lies below the third level."

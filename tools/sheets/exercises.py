@@ -1,0 +1,380 @@
+"""A chapter's exercises, and sheets made of them.
+
+`exercises(path)` reads them; `sheet(path)` is a notebook of them that runs by
+itself: with the helper cells that they need, and without their solutions.
+"""
+
+import ast
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import groupby, pairwise, takewhile
+from pathlib import Path
+
+import nbformat
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from tools.markdown import sections
+from tools.notebooks import FOLDED, METADATA, Notebook, label, tags
+from tools.settings import edition
+from tools.sheets.living import living
+from tools.sheets.source import (
+    NAMES,
+    TeachError,
+    attribution,
+    leading,
+    plain,
+    title_of,
+)
+from tools.sheets.statements import slice_of, statements
+
+HEADING = re.compile(
+    r"### Exercise (\d+): (.+) \((easy|medium|hard), (\d+) minutes\)"
+)
+# What an introduction says of the checks; a sheet says it for itself.
+OF_CHECKS = re.compile(r"`return None`|\bchecks?\b|what is wrong")
+EQUATION = re.compile(r"(?i)\bequation \$\((\d+)\)\$")
+TAGGED = re.compile(r"\$\$(?:(?!\$\$).)*?\\tag\{(\d+)\}.*?\$\$", re.S)
+CODE = re.compile(r"`(\w+)\b[^`\n]*`")
+HELPERS = """## Run this first
+
+What the exercises use; {chapter} explains it."""
+# A sheet's reader has no checkout of the book.
+CHECKOUT = '''In a checkout of the book, run: "
+            "python -m pip install ."'''
+WHEEL = '''Ask your teacher for its file, and run: "
+            "python -m pip install {wheel}"'''
+PACKAGE = """
+The first cell brings the book's package. If it cannot, ask your teacher for \
+the package's file, and run `python -m pip install {wheel}` in its folder."""
+
+
+@dataclass
+class Exercise:
+    """An exercise: what stands between its heading and the next.
+
+    text: its Markdown cells, the statement first, then hints.
+    stub, name: the cell with the function to be written, and its name.
+    checks, checker: the cells of the check, and the function's name; the
+        last of them calls it.
+    cells: text, stub, checks and other code, in their order.
+    solution: the cell of `x_solution`; after: what follows it.
+    frameworks: those in which it runs.
+    """
+
+    number: int
+    title: str
+    level: str
+    minutes: int
+    cells: list = field(default_factory=list)
+    solution: object = None
+    after: list = field(default_factory=list)
+    frameworks: tuple = ()
+
+    def add(self, cell):
+        """Take in the next cell."""
+        if self.solution:
+            self.after.append(cell)
+        elif cell.source.startswith("# @title Solution"):
+            self.solution = cell
+        else:
+            self.cells.append(cell)
+
+    @property
+    def only(self):
+        """Return what it needs, "PyTorch only"; "" if either will do."""
+        if len(self.frameworks) == len(NAMES):
+            return ""
+        names = [NAMES[name] for name in self.frameworks]
+        return f"{names[0] if names else 'both frameworks'} only"
+
+    @property
+    def text(self):
+        return [c for c in self.cells if c.cell_type == "markdown"]
+
+    @property
+    def run(self):
+        """The code cells up to the solution."""
+        cells = [*self.cells, *([self.solution] if self.solution else [])]
+        return [c for c in cells if c.cell_type == "code"]
+
+    @property
+    def checks(self):
+        return [c for c in self.cells if c.source.startswith("# @title Check")]
+
+    @property
+    def checker(self):
+        return next(
+            name
+            for cell in self.checks
+            for name in functions(cell)
+            if name.startswith("check_")
+        )
+
+    @property
+    def name(self):
+        return self.checker.removeprefix("check_")
+
+    @property
+    def stub(self):
+        return next(
+            cell
+            for cell in self.cells
+            if cell.cell_type == "code" and self.name in functions(cell)
+        )
+
+    def shown(self, framework, graded):
+        """Return the cells that a sheet has."""
+        hidden = self.checks if graded else []
+        return [
+            cell
+            for cell in self.cells
+            if is_in(framework, cell) and cell not in hidden
+        ]
+
+
+def functions(cell):
+    """Return the names of the functions that a cell defines."""
+    nodes = ast.parse(cell.source).body
+    return [node.name for node in nodes if isinstance(node, ast.FunctionDef)]
+
+
+def exercises(path):
+    """Return the exercises of a chapter, in their order; perhaps none."""
+    return read(path)[1]
+
+
+def read(path):
+    """Return a chapter's other cells, its exercises, and their introduction.
+
+    The cells are those before the exercises.
+    """
+    path = Path(path)
+    if not path.exists():
+        Notebook.read(path)  # says what is wrong
+    return read_once(path, path.stat().st_mtime_ns)
+
+
+@cache
+def read_once(path, changed):
+    """Return what read returns, of the file as changed at that time."""
+    before, intro, rest = divided(Notebook.read(path).cells)
+    found = []
+    for cell in rest:
+        if cell.cell_type == "markdown":
+            if heading := HEADING.match(cell.source):
+                number, title, level, minutes = heading.groups()
+                found.append(Exercise(int(number), title, level, int(minutes)))
+        if found:
+            found[-1].add(cell)
+    every = code([*before, *(c for e in found for c in e.run)])
+    for name in NAMES:
+        left = living(every, name)
+        for exercise in found:
+            own = {id(c) for c in exercise.run if is_in(name, c)}
+            whole, alive = (
+                [s.source for s in some if id(s.cell) in own]
+                for some in (every, left)
+            )
+            if whole == alive:
+                exercise.frameworks += (name,)
+    return before, found, intro
+
+
+def divided(cells):
+    """Return the cells before the exercises, their introduction, and theirs.
+
+    The introduction may hold the first exercise; it is divided there.
+    """
+    title = re.compile(r"##? (Exercises$)?", re.M)
+    titles = [
+        (place, found[1])
+        for place, cell in enumerate(cells)
+        if cell.cell_type == "markdown" and (found := title.match(cell.source))
+    ]
+    for (place, is_ours), (end, _) in pairwise([*titles, (len(cells), None)]):
+        if is_ours:
+            intro, mark, first = cells[place].source.partition("### ")
+            part = copied(cells[place], mark + first)
+            rest = [part] * bool(mark) + cells[place + 1 : end]
+            return cells[:place], intro.partition("\n")[2].strip(), rest
+    return cells, "", []
+
+
+def copied(cell, source):
+    """Return a cell with another source, and of its metadata what folds."""
+    if cell.cell_type == "markdown":
+        return new_markdown_cell(source, id=cell.id)
+    is_folded = "hide-input" in cell.metadata.get("tags", [])
+    metadata = nbformat.from_dict(FOLDED if is_folded else {})
+    return new_code_cell(source, id=cell.id, metadata=metadata)
+
+
+def code(cells):
+    """Return the statements of the code cells among cells."""
+    cells = [cell for cell in cells if cell.cell_type == "code"]
+    return [statement for cell in cells for statement in statements(cell)]
+
+
+def is_in(framework, cell):
+    """Tell whether a cell is not of the other framework alone."""
+    return (
+        framework is None
+        or framework in tags(cell)
+        or not (tags(cell) & {*NAMES})
+    )
+
+
+def sheet(path, framework=None, graded=False):
+    """Return a notebook of a chapter's exercises, without their solutions.
+
+    framework: "pytorch", "tensorflow", or None for both. graded: without the
+    checks. Raises TeachError, or NotebookError.
+    """
+    before, found, intro = read(path)
+    if not found:
+        raise TeachError(
+            f"{label(path)}: has no exercises; take another chapter."
+        )
+    mine = [e for e in found if framework in (None, *e.frameworks)]
+    asked = [
+        statement
+        for exercise in mine
+        for statement in needs(exercise, framework, graded)
+    ]
+    bring, kept = helping(before, framework, asked)
+    helpers = [
+        joined(cell, [s.source for s in group])
+        for cell, group in groupby(kept, lambda s: s.cell)
+    ]
+    of_helpers = HELPERS.format(chapter=leading("the chapter", path))
+    if any(m.startswith("cellbycell") for s in kept for m in s.imports):
+        wheel = f"cellbycell-{edition()[0]}-py3-none-any.whl"
+        source = bring.source.replace(CHECKOUT, WHEEL.format(wheel=wheel))
+        helpers.insert(0, copied(bring, source))
+        of_helpers += PACKAGE.format(wheel=wheel)
+    cells = [new_markdown_cell(front(path, framework, graded), id="from")]
+    if helpers:
+        cells += [new_markdown_cell(of_helpers, id="helpers"), *helpers]
+    cells.append(new_markdown_cell(introduced(intro, path, graded), id="do"))
+    equations, homes = explained(before)
+    for exercise in found:
+        if framework not in (None, *exercise.frameworks):
+            heading = exercise.text[0].source.partition("\n")[0]
+            says = f"*This exercise is in {exercise.only}; it is left out.*"
+            cells.append(copied(exercise.text[0], f"{heading}\n\n{says}"))
+            continue
+        for cell in exercise.shown(framework, graded):
+            text = cell.source
+            if cell is exercise.text[0]:
+                text = stated(exercise, path, homes)
+            if cell.cell_type == "markdown":
+                text = plain(with_equations(text, equations), path)
+            cells.append(copied(cell, text))
+    return new_notebook(cells=cells, metadata=METADATA)
+
+
+def helping(before, framework, asked):
+    """Return the cell that brings the package, and what others need.
+
+    before: the cells before the exercises; asked: the others, statements.
+    """
+    [bring] = [c for c in before if 'find_spec("cellbycell")' in c.source]
+    cells = [cell for cell in before if cell is not bring]
+    return bring, slice_of(living(code(cells), framework), asked)
+
+
+def needs(exercise, framework, graded):
+    """Return the statements of an exercise whose names a sheet has.
+
+    Those of the solution as well, as an answer may use what it uses.
+    """
+    found = code(exercise.shown(framework, graded))
+    for statement in found:
+        for name in statement.reads | statement.later:
+            if name.endswith("_solution"):
+                raise TeachError(
+                    f"Exercise {exercise.number}: its check uses {name}, "
+                    "which no sheet has. Let the check know the answer."
+                )
+    solution = takewhile(
+        lambda s: exercise.checker not in s.reads,
+        statements(exercise.solution),
+    )
+    return [*found, *solution]
+
+
+def joined(cell, sources):
+    """Return a cell of these statements, under the title that it has."""
+    title = re.match(r"# @title .*\n|", cell.source)[0]
+    return copied(cell, title + "\n".join(sources).strip("\n"))
+
+
+def stated(exercise, path, homes):
+    """Return what an exercise asks, and where the chapter explains it."""
+    heading, _, statement = exercise.text[0].source.partition("\n")
+    only = f"\n*This exercise is in {exercise.only}.*\n" * bool(exercise.only)
+    text = "\n".join(cell.source for cell in exercise.text)
+    names = EQUATION.findall(text) + CODE.findall(text)
+    for found in code(c for c in exercise.run if c not in exercise.checks):
+        names += sorted(found.reads | found.later)
+    titles = dict.fromkeys(homes[name] for name in names if name in homes)
+    parts = ", ".join(leading(f"*{title}*", path, title) for title in titles)
+    where = f"In the chapter {leading(f'*{title_of(path)}*', path)}"
+    where += f": {parts}." if parts else "."
+    return f"{heading}\n{only}{statement.rstrip()}\n\n{where}"
+
+
+def with_equations(text, equations):
+    """Return Markdown with the chapter's equations that it names."""
+    parts = []
+    for part in text.split("\n\n"):
+        numbers = EQUATION.findall(part)
+        parts.append(EQUATION.sub(r"\g<0> of the chapter", part))
+        parts += [equations[number] for number in dict.fromkeys(numbers)]
+    return "\n\n".join(parts)
+
+
+def explained(before):
+    """Return {number: equation} of a chapter, and {name: title of section}.
+
+    A name is that of a function or a class, or the number of an equation.
+    """
+    equations, homes = {}, {}
+    for titles, cell, text in sections(before):
+        if cell.cell_type == "code":
+            names = [s.node.name for s in statements(cell) if s.defines]
+        else:
+            found = {m[1]: m[0] for m in TAGGED.finditer(text)}
+            equations |= found
+            names = [*found]
+        for name in names:
+            homes.setdefault(name, titles[-1])
+    return equations, homes
+
+
+def introduced(intro, path, graded):
+    """Return what stands above the exercises."""
+    says = "the folded cells below it: the last of them says what is wrong."
+    do = "Replace `return None` and run the cell" + (
+        "." if graded else f", then {says}"
+    )
+    lines = [x for x in intro.split("\n") if not OF_CHECKS.search(x)]
+    return plain("\n".join(["## Exercises", "", do, *lines]), path)
+
+
+def front(path, framework, graded):
+    """Return the title of a sheet, what to do, and where it comes from."""
+    names = [NAMES[framework]] if framework else NAMES.values()
+    do = (
+        f"This sheet is for {' and '.join(names)}.\n"
+        "Write each answer into the cell of its function, in place of "
+        "`return None`, or into a cell below it, and keep the function's name."
+        + "\nHand in this file."
+        * graded
+    )
+    return f"# {title_of(path)}: exercises\n\n{do}\n\n" + attribution(
+        path,
+        "its exercises without their solutions"
+        + (" and checks" if graded else ""),
+    )
