@@ -96,32 +96,63 @@ def check_model(
 ) -> Report:
     """Ask a model all questions that its arguments allow.
 
-    model: an nn.Module or a Keras model; it, its modes and gradients, and
-    all generators are afterwards what they were. Each question is asked of a
-    copy, so a small configuration is answered sooner than a large model.
-    token_ids (B, T): a list, an array or a tensor; best are two sequences or
-    more, of different tokens and lengths, pads on the right. No longer rows
-    are given to the model than these.
-    decoder_ids (B, T): what the decoder reads, for an encoder-decoder; then
-    token_ids (B, S) are its source.
-    pad_id: the id of pads; None if there are none.
-    causal: whether a token may attend to earlier ones only; for an
-    encoder-decoder, in the decoder.
-    targets (B, T): the ids to be predicted, for `shift`; with loss, a
-    function of logits (B, T, N) and targets (B, T), for `loss`.
-    decode: a function of the model and token_ids, a part of them if the model
-    has no source, that returns the ids that greedy decoding writes.
-    reference: another model with the same weights, of either framework.
-    count: how many parameters there should be. vocab_size: how many logits.
-    untrained: whether the weights are new, for `start`, with targets.
-    overfit: whether to train a copy on the batch, with targets; or for how
-    many steps at most, at each of three rates.
-    pad_left: whether pads on the left may change nothing, either.
-    call: a function of the model and its ids that calls it, for a model that
-    needs more arguments or hides its logits.
+    Each question is asked of a copy, so that the model, its modes and
+    gradients, and all generators are afterwards what they were; a small
+    configuration is answered sooner than a large model.
 
-    Raises TypeError if model is of neither framework, ValueError if the ids
-    are too few to ask anything.
+    Parameters
+    ----------
+    model
+        An nn.Module or a Keras model.
+    token_ids
+        (B, T), or (B, S) of an encoder-decoder's source: a list, an array or
+        a tensor. Best are two sequences or more, of different tokens and
+        lengths, pads on the right. No longer rows are given to the model.
+    decoder_ids
+        (B, T): what the decoder of an encoder-decoder reads.
+    pad_id
+        The id of pads; None if there are none.
+    causal
+        Whether a token may attend to earlier ones only; for an
+        encoder-decoder, in the decoder.
+    targets
+        (B, T): the ids to be predicted. Asks *shift*, and with other
+        arguments *loss*, *start* and *overfit*.
+    loss
+        A function of logits (B, T, N) and targets (B, T). Asks *loss*.
+    decode
+        A function of the model and token_ids, a part of them if the model has
+        no source, that returns the ids that greedy decoding writes. Asks
+        *writes*.
+    reference
+        Another model with the same weights, of either framework. Asks
+        *reference*.
+    count
+        How many parameters there should be. Asks *count*.
+    vocab_size
+        How many logits there should be, for *shape*.
+    untrained
+        Whether the weights are new. Asks *start*, with targets.
+    overfit
+        Whether to train a copy on the batch, or for how many steps at most, at
+        each of three rates. Asks *overfit*, with targets.
+    pad_left
+        Whether pads on the left may change nothing, either, for *pads*.
+    call
+        A function of the model and its ids that calls it, for a model that
+        needs more arguments or hides its logits.
+
+    Returns
+    -------
+    Report
+        A result for each check, by name.
+
+    Raises
+    ------
+    TypeError
+        If the model is of neither framework.
+    ValueError
+        If the ids are too few to ask anything.
     """
     ids = tuple(as_rows(x) for x in (token_ids, decoder_ids) if x is not None)
     with ExitStack() as stack:
@@ -158,8 +189,20 @@ def where_it_differs(
 ) -> list[Difference]:
     """Return how far each module's output is from the reference's.
 
-    The arguments are those of check_model. Modules are matched by name, or,
-    where the names differ, by shape and nearest numbers.
+    Modules are matched by name, or, where the names differ, by shape and
+    nearest numbers.
+
+    Parameters
+    ----------
+    model, reference
+        Two models with the same weights, of either framework.
+    token_ids, decoder_ids, pad_id
+        As in `check_model`.
+
+    Returns
+    -------
+    list of Difference
+        One for each module of the model, in the order of their calls.
     """
     ids = tuple(as_rows(x) for x in (token_ids, decoder_ids) if x is not None)
     with ExitStack() as stack:

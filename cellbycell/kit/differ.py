@@ -12,8 +12,12 @@ import numpy as np
 class Difference:
     """How far the output of a module is from the reference's.
 
-    module, reference: the names of the two modules; change: the largest
-    difference in parts of the reference's largest output.
+    Parameters
+    ----------
+    module, reference
+        The names of the two modules.
+    change
+        The largest difference, in parts of the reference's largest output.
     """
 
     module: str

@@ -21,9 +21,16 @@ class CheckFailed(AssertionError):
 class Result:
     """The answer to one check.
 
-    name: the name of the check; status: "passed", "failed", "error" or "not
-    asked"; sentence: what was seen, or why it was not asked; symptom: where
-    the book lists the causes.
+    Parameters
+    ----------
+    name
+        The name of the check.
+    status
+        "passed", "failed", "error" or "not asked".
+    sentence
+        What was seen, or why it was not asked.
+    symptom
+        Where the book lists the causes.
     """
 
     name: str
@@ -33,10 +40,15 @@ class Result:
 
 
 class Report:
-    """The results of all checks, by name.
+    """The results of all checks, by name: `report["future"]`.
 
-    notes: sentences on how the model was asked: a float32 copy, the output
-    that was taken for the logits, an attention mask that was given.
+    Parameters
+    ----------
+    results
+        One for each check.
+    notes
+        Sentences on how the model was asked: a float32 copy, the output that
+        was taken for the logits, an attention mask that was given.
     """
 
     def __init__(self, results: list[Result], notes: list[str]) -> None:
