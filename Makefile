@@ -8,6 +8,7 @@ REQUIREMENTS = requirements.txt
 PORT = 8000
 FRAMEWORK =
 GRADED =
+UPGRADE =
 export PYTHON INSTALL REQUIREMENTS
 # An activated environment must not leak into this one, and without its cache
 # of compiled files every process compiles all tests anew.
@@ -62,8 +63,8 @@ single: .venv/installed ## write a chapter in one framework to build/sheets/ (NB
 wild: .venv/installed ## ask public models what the kit says of them, and write book/wild.md (half an hour)
 	@sh research/wild.sh
 
-constraints: ## write constraints.txt and .ci/site.txt anew from requirements.txt
-	@sh tools/constraints.sh
+constraints: ## lock requirements.txt anew, by uv (UPGRADE=--upgrade for newer ones)
+	@sh tools/lock.sh $(UPGRADE)
 
 repository: .venv/installed ## set the repository's address (SLUG=owner/name)
 	@.venv/bin/python -m tools.commands.repository '$(SLUG)'

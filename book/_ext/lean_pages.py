@@ -11,7 +11,6 @@ import re
 import shutil
 from pathlib import Path
 
-from sphinx.errors import ExtensionError
 from sphinx.jinja2glue import BuiltinTemplateLoader
 from sphinx.util.images import get_image_size
 
@@ -30,12 +29,6 @@ INLINE = re.compile(r"<script(?![^>]*\ssrc=)[^>]*>(.*?)</script>", re.S)
 HANDLERS = ["toggleFullScreen()", "window.print()"]
 # Names, operators, brackets and spaces, which have no colour of their own.
 PLAIN_CODE = re.compile(r'<span class="(?:n|nn|nb|o|p|w)">([^<]*)</span>')
-THEME_SCRIPT = "scripts/pydata-sphinx-theme.js"
-# At the end of the theme's script: measure all that might scroll, at once,
-# which takes a phone a second. tab_stops.js measures what the reader is near.
-MEASURE_ALL = (
-    '"complete"===document.readyState?I():window.addEventListener("load",I)'
-)
 PICTURE = re.compile(r'<img(?=[^>]*\ssrc="[^"]*_images/([^"/]+)")')
 
 
@@ -81,14 +74,8 @@ def lighten(app, name, template, context, doctree):
 
 def lighten_files(app, exception):
     static = Path(app.outdir) / "_static"
-    if exception or not (script := static / THEME_SCRIPT).exists():
+    if exception or not (static / "scripts").exists():
         return
-    before, measure_all, after = script.read_text("utf-8").partition(
-        MEASURE_ALL
-    )
-    if not measure_all:
-        raise ExtensionError(f"{THEME_SCRIPT} does not hold: {MEASURE_ALL}")
-    script.write_text(f"{before}0{after}", "utf-8")
     # The icons in use are in icons.css.
     for file in static.glob("scripts/fontawesome.*"):
         file.unlink()

@@ -1,6 +1,6 @@
-// Make what scrolls a stop of the Tab key, as the theme would, but measure it
-// only when it is seen or changes its size: unfolded, in a tab that is chosen,
-// in a window that is made narrower.
+// Make what scrolls a stop of the Tab key also where the theme, which measures
+// once, sees nothing yet: unfolded, in a tab that is chosen, in a window that is
+// made narrower.
 const scrollers = "pre, .cell_output > .output, .pst-scrollable-table-container";
 
 const sizes = new ResizeObserver((entries) => {

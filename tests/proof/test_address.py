@@ -66,9 +66,6 @@ def built(request, tmp_path_factory):
     out, said = folder / "out", io.StringIO()
     with pytest.MonkeyPatch.context() as patch, docutils_namespace():
         patch.syspath_prepend(BOOK / "_ext")
-        # This book never had other addresses.
-        (folder / "moved.txt").touch()
-        patch.setattr("moved.TABLE", folder / "moved.txt")
         places = (folder, None, out, folder / "trees")
         app = Sphinx(*places, "html", settings, said, warningiserror=True)
         app.build()

@@ -76,12 +76,11 @@ def sentence(result):
 INSTALL = ".venv/installed"
 
 
-def test_help_and_the_readme_name_every_target(copy):
+def test_help_names_every_target(copy):
     phony = re.search(r"\.PHONY:((?: \w+| \\\n\t\w+)+)", text("Makefile"))[1]
     targets = set(re.findall(r"\w+", phony))
     lines = make(copy).stdout.splitlines()
     assert {line.split()[0] for line in lines} == targets and len(targets) > 9
-    assert [t for t in targets if f"make {t}" not in text("README.md")] == []
 
 
 @pytest.mark.parametrize(
@@ -184,19 +183,23 @@ def test_requirements_are_pinned_exactly_and_have_a_reason():
 
 
 def test_constraints_hold_the_requirements_and_no_kind_of_machine():
-    held = set(re.findall(r"^[\w.-]+==.*", text("constraints.txt"), re.M))
-    pins = re.findall(r"^[\w-]+==[\w.]+", text("requirements.txt"), re.M)
-    assert set(pins) <= held, "Run: make constraints"
+    held, pins = (
+        set(re.findall(r"^[\w.-]+==[\w.]+", text(name).lower(), re.M))
+        for name in ("constraints.txt", "requirements.txt")
+    )
+    assert pins <= held, "Run: make constraints"
     assert not [pin for pin in held if re.search(r"\+|^(nvidia|cuda)", pin)]
 
 
 def test_the_site_is_published_from_pins_with_hashes():
-    lines = text(".ci/site.txt").splitlines()
+    lines = text(".ci/site.txt").replace("\\\n", "").splitlines()
     options = [line for line in lines if line.startswith("-")]
     assert options == ["--require-hashes", "--only-binary :all:"]
     packages = [line for line in lines if line[0] not in "#-"]
     for package in packages:
-        assert re.fullmatch(r"\S+==\S+ --hash=sha256:[0-9a-f]{64}", package)
+        assert re.fullmatch(
+            r"\S+==\S+(?:\s+--hash=sha256:[0-9a-f]{64})+", package
+        )
     pins = {package.split()[0] for package in packages}
     held = set(re.findall(r"^[\w.-]+==.*", text("constraints.txt"), re.M))
     part = text("requirements.txt").split("# The site")[1].split("# The ")[0]

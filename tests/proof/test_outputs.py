@@ -134,3 +134,14 @@ def test_outputs_are_stored_once_and_for_all(notebook, capsys):
     assert outputs.main([str(notebook.path)]) == 0
     assert notebook.path.read_bytes() == stored
     assert "stored" in (out := capsys.readouterr().out) and "unchanged" in out
+
+
+def test_a_cell_that_fails_is_named_with_its_line(notebook, capsys):
+    notebook.code[2].source = "x = 1\n1 / 0"
+    outputs.write(notebook)
+    before = notebook.path.read_bytes()
+    assert outputs.main([str(notebook.path)]) == 1
+    said = capsys.readouterr().err
+    assert "small.ipynb [3], line 2: ZeroDivisionError: division" in said
+    assert "was left as it was" in said
+    assert notebook.path.read_bytes() == before

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tools.settings import ROOT, edition
+from tools.settings import ROOT
 
 WORKFLOWS = sorted(ROOT.glob(".github/workflows/*.yml"))
 
@@ -75,41 +75,14 @@ def test_what_is_published_is_built_by_packages_with_hashes():
         ), f"{run}: would install something without a hash"
 
 
-def test_a_release_is_what_make_release_makes_of_the_tag():
-    build, attach = jobs(ROOT / ".github/workflows/release.yml").values()
-    runs = [step["run"] for step in build["steps"] if "run" in step]
-    assert runs[-1].startswith('make release VERSION="$GITHUB_REF_NAME"')
-    assert not any("UNTESTED" in run for run in runs)
-    assert attach["needs"] == "build"
-    text = (ROOT / ".github/workflows/release.yml").read_text("utf-8")
-    (tags,) = yaml.safe_load(text)[True]["push"]["tags"]
-    assert re.fullmatch(tags, edition()[0]), tags
-
-
-def test_nox_sessions_in_workflows_exist():
-    noxfile = (ROOT / "noxfile.py").read_text("utf-8")
-    weekly = (ROOT / ".github/workflows/weekly.yml").read_text("utf-8")
-    sessions = re.findall(r"session: \[(.*)\]", weekly)
-    for session in ", ".join(sessions).split(", "):
-        assert f"\ndef {session}(session):" in noxfile, session
-
-
-def test_weekly_report_waits_for_every_job_and_tells_its_result():
-    *names, last = weekly = jobs(ROOT / ".github/workflows/weekly.yml")
-    report = weekly[last]
-    assert report["needs"] == names and report["if"] == "failure()"
-    (step,) = report["steps"]
-    told = {
-        result
-        for variable, result in report["env"].items()
-        if f"${variable}" in step["run"]
-    }
-    assert {f"${{{{ needs.{name}.result }}}}" for name in names} <= told
-
-
-def test_make_targets_in_workflows_exist():
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+def test_make_targets_and_nox_sessions_in_workflows_exist():
+    makefile, noxfile = (
+        (ROOT / name).read_text("utf-8") for name in ("Makefile", "noxfile.py")
+    )
     for path in [*WORKFLOWS, ROOT / ".ci/run"]:
         text = path.read_text("utf-8")
         for target in re.findall(r"\bmake ([a-z./]+)", text):
             assert f"\n{target}:" in makefile, f"{path.name}: make {target}"
+        for sessions in re.findall(r"session: \[(.*)\]", text):
+            for session in sessions.split(", "):
+                assert f"\ndef {session}(session):" in noxfile, session

@@ -11,7 +11,7 @@ import sys
 
 from tools.commands import edition
 from tools.notebooks import paths
-from tools.settings import ADDRESS, BRANCH, CONFIG, slug
+from tools.settings import ADDRESS, BOOK, BRANCH, CONFIG, slug
 
 # What GitHub allows: an owner of letters, digits and single hyphens.
 SLUG = re.compile(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)*/(?!\.\.?$)[\w.-]+", re.ASCII)
@@ -25,14 +25,14 @@ def rename(new, branch="main"):
     """Let all links lead to 'owner/name' and a branch, or a tag, of it."""
     settings = ADDRESS.sub(rf"\g<1>{new}", CONFIG.read_text("utf-8"))
     changes = {CONFIG: BRANCH.sub(rf"\g<1>{branch}", settings)}
-    for path in paths():
+    old = re.escape(slug())
+    own_links = re.compile(
+        rf"(https://colab\.research\.google\.com/github/){old}/blob/[^/\s]+"
+    )
+    for path in [*paths(), BOOK / "index.md"]:
         # As text, so that nothing else in the file can change.
-        own_link = (
-            r"(https://colab\.research\.google\.com/github/)[^/\s]+/[^/\s]+"
-            rf"/blob/[^/\s]+(/book/{re.escape(path.name)})"
-        )
         text = path.read_text("utf-8")
-        text = re.sub(own_link, rf"\g<1>{new}/blob/{branch}\g<2>", text)
+        text = own_links.sub(rf"\g<1>{new}/blob/{branch}", text)
         text = PACKAGE.sub(rf"\g<1>{new}", text)
         changes[path] = ARCHIVE.sub(rf"\g<1>{branch}\g<2>", text)
     for path, text in changes.items():
