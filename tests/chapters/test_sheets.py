@@ -1,7 +1,7 @@
 """A sheet has each exercise of its chapter, and no solution of any.
 
 Nothing is run but the sheets of a chapter that imports no framework; those of
-all chapters run in `nox --session sheets`.
+all chapters run with `--all-sheets`, weekly.
 """
 
 import ast
@@ -14,11 +14,9 @@ import pytest
 from tools.markdown import anchor, headings, links
 from tools.notebooks import Notebook, paths
 from tools.settings import BOOK, edition
-from tools.sheets.exercises import TeachError, code, exercises, needs, sheet
-from tools.sheets.living import living
-from tools.sheets.single import announce
+from tools.sheets.cells import left, needed
+from tools.sheets.exercises import TeachError, exercises, needs, sheet
 from tools.sheets.source import plain
-from tools.sheets.statements import slice_of
 
 NAMES = [path.stem for path in paths()]
 
@@ -115,38 +113,18 @@ def test_a_sheet_says_what_to_do(framework):
 
 def test_the_page_counts_what_a_framework_lacks():
     found = [(name, e) for name in NAMES for e in exercises(chapter_of(name))]
-    alone = [(name, e) for name, e in found if len(e.frameworks) < 2]
+    torch, both = (
+        [name for name, e in found if e.frameworks == kind]
+        for kind in (("pytorch",), ())
+    )
+    assert {*torch} == {"testing"} and both == ["positional_encoding"]
+    assert not [e for _, e in found if e.frameworks == ("tensorflow",)]
     page = (BOOK / "teach.md").read_text("utf-8")
-    assert {name for name, _ in alone} == {"testing"}
-    assert {e.frameworks for _, e in alone} == {("pytorch",)}
-    says = f"Of the {len(found)} exercises, {len(alone)} are in PyTorch only"
-    assert f"{says}, all of them in [Testing a Transformer]" in page
-
-
-def test_an_exercise_that_loops_over_both_frameworks_needs_both(tmp_path):
-    notebook = Notebook.read(chapter_of("masks")).node
-    [check] = [c for c in notebook.cells if c.id == "pairs-check"]
-    loop = "for exp in (torch.exp, tf.exp):\n    exp"
-    imports = "import tensorflow as tf\nimport torch"
-    [setup] = [c for c in notebook.cells if c.id == "imports"]
-    setup.source += f"\n{imports}"
-    check.source = check.source.replace("\n", f"\n{loop}\n\n\n", 1)
-    path = tmp_path / "masks.ipynb"
-    nbformat.write(notebook, path)
-    assert [len(e.frameworks) for e in exercises(path)] == [0, 2, 2, 2, 2]
-    for framework in ("pytorch", "tensorflow"):
-        cells = sheet(path, framework).cells
-        assert "pairs-stub" not in [cell.id for cell in cells]
-        assert any("in both frameworks only; it is" in c.source for c in cells)
-    assert loop in "\n".join(cell.source for cell in sheet(path).cells)
-
-
-def test_a_text_announces_no_code_that_is_left_out():
-    text, code = nbformat.v4.new_markdown_cell, nbformat.v4.new_code_cell
-    bare, split = text("Keras alone:", id="bare"), text("Both:", id="split")
-    lost, kept = code("", id="lost"), code("", id="kept")
-    given = [bare, lost, split, lost, kept, text("So:"), kept, text("Then:")]
-    assert announce(given, {"kept"}) == {"bare"}
+    assert (
+        f"Of the {len(found)} exercises, {len(torch)} are in PyTorch only, "
+        "all of them in [Testing a Transformer](testing.ipynb#exercises), and "
+        f"{len(both)} needs both frameworks"
+    ) in page
 
 
 def test_a_planted_leak_is_found():
@@ -205,79 +183,30 @@ def test_what_needs_a_framework_says_so():
     assert "torch" not in re.sub("PyTorch", "", text)
 
 
-def cells(*sources):
-    return [nbformat.v4.new_code_cell(source) for source in sources]
+def cells(*sources, **tagged):
+    """Return code cells; of=framework tags the last of them."""
+    made = [nbformat.v4.new_code_cell(source) for source in sources]
+    if tagged:
+        made[-1].metadata["tags"] = [tagged["of"]]
+    return made
 
 
-def sliced(*sources):
-    """Return the lines that the last of these cells needs."""
-    *before, asked = cells(*sources)
-    kept = slice_of(code(before), code([asked]))
-    return [s.source.strip() for s in kept]
+def test_cells_are_taken_whole_and_imports_as_needed():
+    before = cells("import a\nimport b", "x = a.y", "def f():\n    return x")
+    *rest, asked = cells("z = 3", "f()")
+    kept = [c.source for c in needed([*before, *rest], [asked])]
+    assert kept == ["import a", "x = a.y", "def f():\n    return x"]
 
 
-@pytest.mark.parametrize(
-    ("before", "asked", "kept"),
-    [
-        (["x = 1", "x = 2"], "x", [1]),  # the last value
-        (["x = 1", "def f():\n    return x", "x = 2"], "f()", [0, 1, 2]),
-        (["x = [1]", "x.append(2)", "y = 3"], "x", [0, 1]),
-        (["x = {}", "x['a'] = 1", "x |= {}"], "x", [0, 1, 2]),
-        (["x = [1]", "print(x)", "assert x"], "x", [0]),
-        (["x = 1", "y = [x for x in range(3)]"], "y", [1]),
-        (["x = 0", "for i in range(3):\n    x += i"], "x", [0, 1]),
-        (["x = 0", "if x:\n    y = 1"], "x", [0]),
-        (["x = [[]]", "for y in x:\n    y += [0]"], "x", [0, 1]),
-        (["x = [[]]", "for _, y in zip('a', x):\n    y += [0]"], "x", [0, 1]),
-        (["def f(x):\n    x.append(1)", "x = []", "f(x)\n0"], "x", [0, 1, 2]),
-        (["y = 1", "def f(y):\n    return y"], "f(2)", [1]),
-        (["import a", "import b\nimport c"], "c", [1]),
-    ],
-)
-def test_a_slice_has_what_is_needed(before, asked, kept):
-    found = sliced(*before, asked)
-    wanted = [before[place].removesuffix("\n0") for place in kept]
-    wanted = [source.split("\n")[-1].strip() for source in wanted]
-    assert [source.split("\n")[-1].strip() for source in found] == wanted
-
-
-def test_a_seed_stays_with_what_is_drawn():
-    draws = "torch.manual_seed(0)\nx = torch.rand(3)"
-    others = "torch.manual_seed(1)\ny = torch.rand(3)"
-    found = sliced("import torch", draws, others, "x")
-    assert found == ["import torch", *draws.split("\n")]
-
-
-def alive(framework, *sources):
-    statements = code(cells("import torch\nimport tensorflow as tf", *sources))
-    return [s.source.strip() for s in living(statements, framework)][1:]
-
-
-@pytest.mark.parametrize(
-    ("sources", "left"),
-    [
-        (["x = tf.zeros(3)", "y = x + 1", "x = 2", "x"], ["x = 2", "x"]),
-        (["def f():\n    return g()", "g = tf.zeros", "f()"], []),
-        (["d = {'a': 1, 'b': tf.zeros(3)}", "d['b']"], ["d = {'a': 1}"]),
-        (
-            ["for x in (1, tf):\n    print(x)"],
-            ["for x in (1,):\n    print(x)"],
-        ),
-        (
-            ["x = tf", "d = {'a': lambda x: x, 'b': lambda x: tf.exp(x)}"],
-            ["d = {'a': lambda x: x}"],
-        ),
-        (["d = []", "d.append(tf.zeros(3))", "d[0]"], ["d = []"]),
-        (["x = [1, tf.zeros(3)]", "x[1]"], []),
-        (["x, tf.zeros(3)"], []),
-        (
-            ["for i, x in enumerate([tf]):\n    x.y = i", "[*enumerate('a')]"],
-            ["[*enumerate('a')]"],
-        ),
-    ],
-)
-def test_what_needs_the_other_framework_goes(sources, left):
-    assert alive("pytorch", *sources) == left
+def test_what_needs_the_other_framework_goes():
+    setup = "import torch\nimport tensorflow as tf\n\ntf.config.y()\nz = 1"
+    given = cells(setup, "x = torch.ones(3)", "y = 2", "tf.zeros(y)")
+    given += cells("y_tf = 3", of="tensorflow")
+    given += cells("both = x + y_tf", "both", "x")
+    alone = [c.source for c in left(given, "pytorch")]
+    ours = ["x = torch.ones(3)", "y = 2", "x"]
+    assert alone == ["import torch\nz = 1", *ours]
+    assert left(given, None) == given
 
 
 def test_a_check_that_needs_a_solution_is_refused():

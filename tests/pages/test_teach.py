@@ -141,8 +141,3 @@ def test_the_walk_names_the_mistakes_of_three_students(tmp_path):
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     found = [",".join(line.split(",")[:2]) for line in grades.open()]
     assert found == textwrap.dedent(said).strip().split("\n")
-
-
-def test_the_container_is_the_one_of_the_readme():
-    (lines,) = re.findall(r"(?s)```sh\n(docker run .*?)```", TEACH)
-    assert lines in (ROOT / "README.md").read_text("utf-8")

@@ -1,6 +1,6 @@
 """Sheets, and chapters in one framework, run by themselves in a new process.
 
-Those of a few chapters; `nox --session sheets` runs those of all.
+Those of a few chapters; `--all-sheets` runs those of all.
 """
 
 import json
@@ -58,7 +58,7 @@ def test_a_sheet_runs_by_itself(name, framework, graded, pytestconfig):
     stem = name.removeprefix("book/")
     everything = pytestconfig.getoption("all_sheets")
     if not everything and (stem, framework) not in FEW:
-        pytest.skip("runs in nox --session sheets")
+        pytest.skip("runs with --all-sheets")
     path = ROOT / f"{name}.ipynb"
     mine = [e for e in exercises(path) if framework in (None, *e.frameworks)]
     solved = [] if graded else [e.solution.source for e in mine]
@@ -75,7 +75,7 @@ def test_a_chapter_runs_in_one_framework(
     name, framework, pytestconfig, monkeypatch, tmp_path, capsys
 ):
     if not pytestconfig.getoption("all_sheets"):
-        pytest.skip("runs in nox --session sheets")
+        pytest.skip("runs with --all-sheets")
     monkeypatch.setattr(source, "SHEETS", tmp_path)
     monkeypatch.setattr(single_command, "SHEETS", tmp_path)
     code = single_command.main(f"{name}.ipynb", framework)

@@ -8,7 +8,7 @@ import ast
 import re
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import groupby, pairwise, takewhile
+from itertools import pairwise
 from pathlib import Path
 
 import nbformat
@@ -17,7 +17,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from tools.markdown import sections
 from tools.notebooks import FOLDED, METADATA, Notebook, label, tags
 from tools.settings import edition
-from tools.sheets.living import living
+from tools.sheets.cells import left, needed, read_by
 from tools.sheets.source import (
     NAMES,
     TeachError,
@@ -26,7 +26,6 @@ from tools.sheets.source import (
     plain,
     title_of,
 )
-from tools.sheets.statements import slice_of, statements
 
 HEADING = re.compile(
     r"### Exercise (\d+): (.+) \((easy|medium|hard), (\d+) minutes\)"
@@ -133,10 +132,10 @@ class Exercise:
         ]
 
 
-def functions(cell):
-    """Return the names of the functions that a cell defines."""
+def functions(cell, kind=ast.FunctionDef):
+    """Return the names of the functions that a cell defines, or classes."""
     nodes = ast.parse(cell.source).body
-    return [node.name for node in nodes if isinstance(node, ast.FunctionDef)]
+    return [node.name for node in nodes if isinstance(node, kind)]
 
 
 def exercises(path):
@@ -167,16 +166,11 @@ def read_once(path, changed):
                 found.append(Exercise(int(number), title, level, int(minutes)))
         if found:
             found[-1].add(cell)
-    every = code([*before, *(c for e in found for c in e.run)])
+    code = [c for c in [*before, *rest] if c.cell_type == "code"]
     for name in NAMES:
-        left = living(every, name)
+        alone = {cell.id for cell in left(code, name)}
         for exercise in found:
-            own = {id(c) for c in exercise.run if is_in(name, c)}
-            whole, alive = (
-                [s.source for s in some if id(s.cell) in own]
-                for some in (every, left)
-            )
-            if whole == alive:
+            if all(c.id in alone for c in exercise.run if is_in(name, c)):
                 exercise.frameworks += (name,)
     return before, found, intro
 
@@ -210,12 +204,6 @@ def copied(cell, source):
     return new_code_cell(source, id=cell.id, metadata=metadata)
 
 
-def code(cells):
-    """Return the statements of the code cells among cells."""
-    cells = [cell for cell in cells if cell.cell_type == "code"]
-    return [statement for cell in cells for statement in statements(cell)]
-
-
 def is_in(framework, cell):
     """Tell whether a cell is not of the other framework alone."""
     return (
@@ -237,18 +225,11 @@ def sheet(path, framework=None, graded=False):
             f"{label(path)}: has no exercises; take another chapter."
         )
     mine = [e for e in found if framework in (None, *e.frameworks)]
-    asked = [
-        statement
-        for exercise in mine
-        for statement in needs(exercise, framework, graded)
-    ]
+    asked = [c for e in mine for c in needs(e, framework, graded)]
     bring, kept = helping(before, framework, asked)
-    helpers = [
-        joined(cell, [s.source for s in group])
-        for cell, group in groupby(kept, lambda s: s.cell)
-    ]
+    helpers = [copied(cell, cell.source) for cell in kept]
     of_helpers = HELPERS.format(chapter=leading("the chapter", path))
-    if any(m.startswith("cellbycell") for s in kept for m in s.imports):
+    if any("from cellbycell" in cell.source for cell in kept):
         wheel = f"cellbycell-{edition()[0]}-py3-none-any.whl"
         source = bring.source.replace(CHECKOUT, WHEEL.format(wheel=wheel))
         helpers.insert(0, copied(bring, source))
@@ -277,37 +258,29 @@ def sheet(path, framework=None, graded=False):
 def helping(before, framework, asked):
     """Return the cell that brings the package, and what others need.
 
-    before: the cells before the exercises; asked: the others, statements.
+    before: the cells before the exercises; asked: the others, code cells.
     """
     [bring] = [c for c in before if 'find_spec("cellbycell")' in c.source]
-    cells = [cell for cell in before if cell is not bring]
-    return bring, slice_of(living(code(cells), framework), asked)
+    code = [c for c in before if c.cell_type == "code" and c is not bring]
+    return bring, needed(left(code, framework), asked)
 
 
 def needs(exercise, framework, graded):
-    """Return the statements of an exercise whose names a sheet has.
+    """Return the code cells of an exercise whose names a sheet has.
 
-    Those of the solution as well, as an answer may use what it uses.
+    The solution's as well, as an answer may use what it uses.
     """
-    found = code(exercise.shown(framework, graded))
-    for statement in found:
-        for name in statement.reads | statement.later:
-            if name.endswith("_solution"):
-                raise TeachError(
-                    f"Exercise {exercise.number}: its check uses {name}, "
-                    "which no sheet has. Let the check know the answer."
-                )
-    solution = takewhile(
-        lambda s: exercise.checker not in s.reads,
-        statements(exercise.solution),
-    )
-    return [*found, *solution]
-
-
-def joined(cell, sources):
-    """Return a cell of these statements, under the title that it has."""
-    title = re.match(r"# @title .*\n|", cell.source)[0]
-    return copied(cell, title + "\n".join(sources).strip("\n"))
+    shown = exercise.shown(framework, graded)
+    found = [cell for cell in shown if cell.cell_type == "code"]
+    for name in sorted(read_by(found)):
+        if name.endswith("_solution"):
+            raise TeachError(
+                f"Exercise {exercise.number}: its check uses {name}, "
+                "which no sheet has. Let the check know the answer."
+            )
+    source = exercise.solution.source.partition(exercise.checker)[0]
+    source = source.rpartition("\n")[0] or source
+    return [*found, copied(exercise.solution, source)]
 
 
 def stated(exercise, path, homes):
@@ -315,10 +288,10 @@ def stated(exercise, path, homes):
     heading, _, statement = exercise.text[0].source.partition("\n")
     only = f"\n*This exercise is in {exercise.only}.*\n" * bool(exercise.only)
     text = "\n".join(cell.source for cell in exercise.text)
-    names = EQUATION.findall(text) + CODE.findall(text)
-    for found in code(c for c in exercise.run if c not in exercise.checks):
-        names += sorted(found.reads | found.later)
-    titles = dict.fromkeys(homes[name] for name in names if name in homes)
+    found = EQUATION.findall(text) + CODE.findall(text)
+    own = [c for c in exercise.run if c not in exercise.checks]
+    found += sorted(read_by(own))
+    titles = dict.fromkeys(homes[name] for name in found if name in homes)
     parts = ", ".join(leading(f"*{title}*", path, title) for title in titles)
     where = f"In the chapter {leading(f'*{title_of(path)}*', path)}"
     where += f": {parts}." if parts else "."
@@ -343,12 +316,11 @@ def explained(before):
     equations, homes = {}, {}
     for titles, cell, text in sections(before):
         if cell.cell_type == "code":
-            names = [s.node.name for s in statements(cell) if s.defines]
+            built = (*functions(cell), *functions(cell, ast.ClassDef))
         else:
-            found = {m[1]: m[0] for m in TAGGED.finditer(text)}
-            equations |= found
-            names = [*found]
-        for name in names:
+            built = {m[1]: m[0] for m in TAGGED.finditer(text)}
+            equations |= built
+        for name in built:
             homes.setdefault(name, titles[-1])
     return equations, homes
 

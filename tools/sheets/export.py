@@ -10,7 +10,7 @@ import re
 
 from nbformat.v4 import new_code_cell, new_raw_cell
 
-from tools.sheets.exercises import code, helping, is_in, read, sheet
+from tools.sheets.exercises import helping, is_in, read, sheet
 
 POINTS = {"easy": 1, "medium": 2, "hard": 3}
 # In a namespace of its own, and with modules as they were.
@@ -89,17 +89,16 @@ def exported(path, framework, cells_of):
 
 def check_of(before, exercise, framework):
     """Return the source of a check, with what it needs."""
-    checks = code(c for c in exercise.run if c is not exercise.solution)
+    others = exercise.solution, exercise.stub
     checks = [
-        s
-        for s in checks
-        if is_in(framework, s.cell)
-        and exercise.name not in s.binds
-        and not (isinstance(s.node, ast.Expr) and exercise.checker in s.reads)
+        cell
+        for cell in exercise.run
+        if is_in(framework, cell) and not any(cell is o for o in others)
     ]
     bring, helpers = helping(before, framework, checks)
-    sources = [s.source for s in [*helpers, *checks]]
-    return "\n".join([bring.source, *sources])
+    sources = [cell.source for cell in [bring, *helpers, *checks]]
+    call = f"{exercise.checker}({exercise.name})"
+    return "\n".join(sources).removesuffix(call)
 
 
 def test_of(exercise, check, margin=""):
