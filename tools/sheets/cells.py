@@ -34,7 +34,7 @@ def names(source):
             is_ours = scope is table or symbol.is_global()
             if is_ours and symbol.is_referenced():
                 reads.add(symbol.get_name())
-    return binds, reads - set(dir(builtins))
+    return binds, reads - {*dir(builtins)} | reads & {"globals"}
 
 
 def read_by(cells):
@@ -48,11 +48,22 @@ def imports(cell):
     return any(isinstance(n, kinds) for n in ast.parse(cell.source).body)
 
 
+def defined(cell):
+    """Return the names of modules, functions and classes that a cell binds."""
+    kinds = ast.FunctionDef, ast.ClassDef
+    nodes = ast.parse(cell.source).body
+    if imports(cell) or any(isinstance(node, kinds) for node in nodes):
+        return names(cell.source)[0]
+    return set()
+
+
 def needed(before, asked):
     """Return the cells before others that bind what these others need."""
     kept = []
     while True:
         need = read_by([*kept, *asked])
+        if "globals" in need:  # which looks a function up by its name
+            need |= {n for c in before for n in defined(c)}
         more = [c for c in before if names(c.source)[0] & need]
         if more == kept:
             return [lean(c, need) if imports(c) else c for c in kept]

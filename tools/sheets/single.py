@@ -2,13 +2,11 @@
 
 from nbformat.v4 import new_markdown_cell, new_notebook
 
-from tools.notebooks import METADATA, Notebook, label
+from tools.notebooks import METADATA, Notebook
 from tools.sheets.cells import left
 from tools.sheets.exercises import NAMES, copied, exercises
-from tools.sheets.source import COLAB, TeachError, attribution, plain
+from tools.sheets.source import COLAB, attribution, plain
 
-# Most of a chapter that has less of its code in a framework is gone there.
-LEAST = 0.25
 NOTE = """> **Note.** This is the chapter in {ours} alone.
 > Where a sentence says *both*, or announces code that is gone, the other \
 framework is {theirs}.
@@ -17,23 +15,13 @@ framework is {theirs}.
 
 
 def single(path, framework):
-    """Return a chapter without the other framework.
-
-    Raises NotebookError, and TeachError if it has too little in this one.
-    """
+    """Return a chapter without the other framework, or raise NotebookError."""
     notebook = Notebook.read(path)
     [other] = {*NAMES} - {framework}
     lost = [e for e in exercises(path) if framework not in e.frameworks]
     never = {cell.id for e in lost for cell in [*e.run, *e.after]}
     kept = {c.id: c for c in left(notebook.code, framework)}
     kept = {name: cell for name, cell in kept.items() if name not in never}
-    if len(kept) < LEAST * len(notebook.code):
-        raise TeachError(
-            f"{label(path)}: is a chapter in {NAMES[other]}, and has "
-            f"{len(kept)} of {len(notebook.code)} code cells without it. Take "
-            "the chapter as it is, or its sheet: make sheet "
-            f"NB={label(path)}"
-        )
     cells = []
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
