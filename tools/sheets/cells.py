@@ -61,7 +61,8 @@ def needed(before, asked):
     """Return the cells before others that bind what these others need."""
     kept = []
     while True:
-        need = read_by([*kept, *asked])
+        # What a cell that imports reads itself, lean() knows.
+        need = read_by([*(c for c in kept if not imports(c)), *asked])
         if "globals" in need:  # which looks a function up by its name
             need |= {n for c in before for n in defined(c)}
         more = [c for c in before if names(c.source)[0] & need]
@@ -84,7 +85,7 @@ def left(cells, framework):
         for node in ast.parse(cell.source).body
         if isinstance(node, (ast.Import, ast.ImportFrom))
         for alias in node.names
-        if (getattr(node, "module", None) or alias.name).startswith(
+        if f"{getattr(node, 'module', '')}.{alias.name}".strip(".").startswith(
             MODULES[other]
         )
     }
@@ -106,12 +107,12 @@ def lean(cell, need=None, lost=frozenset()):
     lines, parts = cell.source.split("\n"), []
     start = int(lines[0].startswith("# @title"))
     nodes = ast.parse(cell.source).body
-    kept = [
-        n
-        for n in nodes
-        if not isinstance(n, (ast.Import, ast.ImportFrom))
-        and not names(ast.unparse(n))[1] & lost
-    ]
+    kept = []
+    for node in nodes:
+        binds, reads = names(ast.unparse(node))
+        idle = need and binds and not binds & need
+        if not isinstance(node, (ast.Import, ast.ImportFrom)):
+            kept += [node] * (not reads & lost and not idle)
     read = {name for n in kept for name in names(ast.unparse(n))[1]}
     for node in nodes:
         source = "\n".join(lines[start : node.end_lineno])

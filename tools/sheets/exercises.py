@@ -278,9 +278,7 @@ def needs(exercise, framework, graded):
                 f"Exercise {exercise.number}: its check uses {name}, "
                 "which no sheet has. Let the check know the answer."
             )
-    source = exercise.solution.source.partition(exercise.checker)[0]
-    source = source.rpartition("\n")[0] or source
-    return [*found, copied(exercise.solution, source)]
+    return [*found, exercise.solution]
 
 
 def stated(exercise, path, homes):
