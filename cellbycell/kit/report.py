@@ -64,6 +64,13 @@ class Report:
     def __len__(self) -> int:
         return len(self._results)
 
+    def __bool__(self) -> bool:
+        """Raise TypeError: a report has a length, so it would be true."""
+        raise TypeError(
+            "a report is neither true nor false: write `assert report.ok`, or "
+            "`report.raise_if_failed()`, which says what was seen"
+        )
+
     def with_status(self, status: Status) -> list[str]:
         """Return the names of the checks that have this status."""
         return [result.name for result in self if result.status == status]
@@ -82,6 +89,11 @@ class Report:
     def errors(self) -> list[str]:
         """The names of the checks during which the model raised an error."""
         return self.with_status("error")
+
+    @property
+    def ok(self) -> bool:
+        """Whether no check failed or met an error."""
+        return not self.failed and not self.errors
 
     def raise_if_failed(self) -> None:
         """Raise CheckFailed if a check failed or met an error.

@@ -6,7 +6,6 @@ Written by `make package`: change it in the chapter.
 
 import numpy as np
 import torch
-import torch.onnx.ops
 
 from cellbycell.common.position_similarity import frequencies
 

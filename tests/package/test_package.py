@@ -1,5 +1,6 @@
 """The package is what the chapters say, and each framework stands alone."""
 
+import ast
 import subprocess
 import sys
 
@@ -37,6 +38,27 @@ def test_the_package_is_what_the_chapters_say():
             "If the chapters are right, run: make package",
             pytrace=False,
         )
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        path
+        for part in package.PARTS
+        for path in sorted((package.PACKAGE / part).glob("[!_]*.py"))
+    ],
+    ids=lambda path: f"{path.parent.name}/{path.name}",
+)
+def test_every_import_is_used(path):
+    """`import torch.onnx.ops` too, which ruff takes for one of `torch`."""
+    source = path.read_text("utf-8")
+    imported = {
+        alias.asname or alias.name
+        for node in ast.parse(source).body
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for alias in node.names
+    }
+    assert imported <= package.names_in(source)
 
 
 @pytest.mark.parametrize("part", WITHOUT)

@@ -92,17 +92,22 @@ def modules(notebooks):
 
 
 def imports_of(notebook):
-    """Map each name that a chapter imports to the line that imports it."""
+    """Map each name that a chapter imports to the line that imports it.
+
+    `import torch.onnx.ops` gives two: `torch`, and the module's whole name.
+    """
     found = {}
     for cell in notebook.code:
         for node in ast.parse(cell.source).body:
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 for alias in node.names:
-                    name = alias.asname or alias.name.split(".")[0]
                     line = ast.Import([alias])
                     if isinstance(node, ast.ImportFrom):
                         line = ast.ImportFrom(node.module, [alias], 0)
-                    found[name] = ast.unparse(line)
+                    elif alias.asname is None:
+                        top = alias.name.split(".")[0]
+                        found[top] = f"import {top}"
+                    found[alias.asname or alias.name] = ast.unparse(line)
     return found
 
 
@@ -125,9 +130,10 @@ def exported(notebook):
 
 
 def names_in(source):
-    """Return the names that code reads."""
+    """Return the names that code reads, whole ones such as `nn.Module` too."""
     nodes = ast.walk(ast.parse(source))
-    return {node.id for node in nodes if isinstance(node, ast.Name)}
+    kinds = (ast.Name, ast.Attribute)
+    return {ast.unparse(node) for node in nodes if isinstance(node, kinds)}
 
 
 def defined(source):
@@ -153,6 +159,8 @@ def needed(cells, made, known, notebook):
                     "that cell the tag export."
                 )
             lines.add(known[name])
+        dotted = {name for name in names_in(cell.source) if "." in name}
+        lines |= {known[name] for name in dotted & known.keys()}
     return sorted(lines)
 
 

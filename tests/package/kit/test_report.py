@@ -40,9 +40,22 @@ def test_names_by_status():
 
 @pytest.mark.parametrize("status", ["failed", "error"])
 def test_a_test_fails(status):
+    found = report("passed", status)
     with pytest.raises(CheckFailed, match=f"pads .{status}.: What pads saw."):
-        report("passed", status).raise_if_failed()
-    report("passed", "not asked").raise_if_failed()
+        found.raise_if_failed()
+    assert found.ok is False
+
+
+def test_a_test_passes():
+    found = report("passed", "not asked")
+    found.raise_if_failed()
+    assert found.ok is True
+
+
+@pytest.mark.parametrize("status", ["passed", "failed"])
+def test_a_report_alone_is_no_verdict(status):
+    with pytest.raises(TypeError, match="`assert report.ok`, or"):
+        assert report(status)
 
 
 def test_each_symptom_is_a_section_of_the_page():

@@ -1,0 +1,63 @@
+"""What the chapter on Llama says of how KerasHub reads a folder."""
+
+import json
+
+import pytest
+
+pytestmark = pytest.mark.xdist_group("frameworks")
+
+STRETCH = {"rope_type": "llama3", "factor": 32.0}
+STRETCH |= {"low_freq_factor": 1.0, "high_freq_factor": 4.0}
+STRETCH |= {"original_max_position_embeddings": 64}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A config.json as Transformers writes it, with a stretched base."""
+    from transformers import LlamaConfig
+
+    config = LlamaConfig(
+        rms_norm_eps=1e-5,
+        num_key_value_heads=4,
+        tie_word_embeddings=True,
+        rope_parameters={"rope_theta": 5e5, **STRETCH},
+    )
+    config.save_pretrained(tmp_path)
+    return json.loads((tmp_path / "config.json").read_text("utf-8"))
+
+
+def read_by_keras_hub(config):
+    """Return the arguments that KerasHub gives its model for a config."""
+    from keras_hub.src.utils.transformers import convert_llama3
+
+    return convert_llama3.convert_backbone_config(config)
+
+
+def test_keras_hub_ignores_a_stretch_of_version_5(folder):
+    import keras_hub
+
+    assert folder["rope_parameters"]["factor"] == 32
+    if keras_hub.__version__.startswith("0.29."):  # as in Colab
+        # It looks for the base where version 4 of Transformers wrote it, and
+        # reads no folder of version 5.
+        with pytest.raises(KeyError, match="rope_theta"):
+            read_by_keras_hub(folder)
+    else:
+        read = read_by_keras_hub(folder)
+        assert read["rope_max_wavelength"] == 5e5
+        assert not any("factor" in name for name in read)
+
+
+def test_keras_hub_reads_a_stretch_of_version_4(folder):
+    del folder["rope_parameters"]
+    folder |= {"rope_theta": 5e5, "rope_scaling": STRETCH}
+    read = read_by_keras_hub(folder)
+    assert read["rope_frequency_adjustment_factor"] == 32
+    assert read["rope_max_wavelength"] == 5e5
+
+
+def test_keras_hub_does_not_read_the_epsilon(folder):
+    read = read_by_keras_hub(folder | {"rope_theta": 5e5})
+    assert folder["rms_norm_eps"] == 1e-5
+    assert read["tie_word_embeddings"]
+    assert not any("epsilon" in name for name in read)
