@@ -123,7 +123,7 @@ WRONG = {
     "capped_weights": {
         "cut at the cap": capped(lambda x, cap: x.clip(-cap, cap)),
         "score of -cap": capped(soft, masked_first=True),
-        "after the softmax": capped(soft, late=True),
+        "after the softmax.": capped(soft, late=True),
         "rows are divided again": capped(divided, late=True),
         "not multiplied": capped(lambda x, cap: np.tanh(x / cap)),
         "not divided by the cap": capped(lambda x, c: c * np.tanh(x)),

@@ -34,12 +34,12 @@ def count(
 
 WRONG = {
     "llama_parameters": {
-        "tied: the last": lambda c: count(c, tables=2),
+        ": tied": lambda c: count(c, tables=2),
         "not tied": lambda c: count(c, tables=1),
         "key heads": lambda c: count(c, few="num_attention_heads"),
         "three matrices": lambda c: count(c, matrices=2),
         "a last one": lambda c: count(c, norms=0, last=0),
-        "has two norms": lambda c: count(c, norms=1),
+        "has two norms.": lambda c: count(c, norms=1),
         "last norm": lambda c: count(c, last=0),
         "one layer": lambda c: count(c | {"num_hidden_layers": 1}),
         "as wide as the model": lambda c: count(

@@ -205,21 +205,3 @@ def test_a_sink_far_below_takes_nothing_and_far_above_takes_all(twins):
         assert abs(with_sink(out, total, total + 90)).max() < 1e-30
 
 
-# The moving figure; test_interactive.py holds the page to these numbers
-
-
-@pytest.mark.parametrize("size", [1, 2, 3])
-@pytest.mark.parametrize("right", [False, True])
-def test_what_is_carried_ends_at_the_output_of_all_keys(book, size, right):
-    scores, values = book["moving_scores"], book["moving_values"]
-    frames = book["tile_frames"](scores, values, size, right, False)
-    assert len(frames) == 1 + len(scores) // size
-    assert frames[0]["numbers"] == ["−∞", "0.00"] * 2
-    wanted = shares(np.array(scores))
-    np.testing.assert_allclose(frames[-1]["weights"], wanted, atol=1e-4)
-    output = f"{wanted @ values:.2f}".replace("-", "−")
-    total = f"{np.log(np.exp(scores).sum()):.2f}"
-    assert frames[-1]["numbers"] == [total, output] * 2
-    frames = book["tile_frames"](scores, values, size, right, True)
-    assert frames[-1]["numbers"][1] != output
-    assert "not the output" in frames[-1]["said"]
