@@ -19,42 +19,29 @@ settings.register_profile(
 settings.load_profile("chapters")
 
 
-def raises(*given):
-    raise KeyError("a word\nthat is not there")
-
-
-# What is no answer to any exercise, and what a checker says of it.
-RETURNS = "your function returns no array of numbers"
-ODD = [
-    (raises, "your function raises KeyError: 'a word\\nthat is not there'"),
-    (
-        lambda *given: (1, 2),
-        "your function returns a tuple; return one result",
-    ),
-    (lambda *given: "3", f"{RETURNS}: str"),
-    (lambda *given: {}, f"{RETURNS}: dict"),
-    (lambda *given: len, f"{RETURNS}: builtin_function_or_method"),
-]
-
-
 def pytest_generate_tests(metafunc):
     """Try each wrong answer of a chapter where a test asks for them.
 
-    A chapter's WRONG maps exercises, in their order, to lists of the verdict's
-    text after the number, and the answer.
+    A chapter's WRONG maps exercises to wrong answers: what the verdict says
+    of it -> the answer, or a list of answers that it says this of.
     """
-    wrong = getattr(metafunc.module, "WRONG", {})
-    if {"name", "says", "answer"} <= set(metafunc.fixturenames):
+    if {"exercise", "says", "answer"} <= set(metafunc.fixturenames):
         answers = [
-            (name, f"Exercise {number}: {says}", answer)
-            for number, (name, of_one) in enumerate(wrong.items(), 1)
-            for says, answer in of_one
+            (exercise, says, answer)
+            for exercise, wrong in metafunc.module.WRONG.items()
+            for says, given in wrong.items()
+            for answer in (given if isinstance(given, list) else [given])
         ]
-        metafunc.parametrize(("name", "says", "answer"), answers)
-    if "odd" in metafunc.fixturenames:
-        metafunc.parametrize("odd", ODD)
-        if wrong:
-            metafunc.parametrize(("number", "name"), list(enumerate(wrong, 1)))
+        metafunc.parametrize(("exercise", "says", "answer"), answers)
+
+
+@pytest.fixture
+def verdict(book, exercise, answer, request):
+    """What a checker says of a wrong answer, and of no other mistake."""
+    said = book[f"check_{exercise}"](answer)
+    found = [says for says in request.module.WRONG[exercise] if says in said]
+    assert len(found) < 2, f"{said!r} is said of {found}"
+    return said
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ test_exercises.py tries each checker on the stub and the solution.
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +20,7 @@ def triangle(n):
 
 
 def window(allowed):
-    """Return an answer that allows what allowed(steps back, window) says."""
+    """Return an answer: allowed(k steps back, window of w) or not."""
 
     def mask(seq_len, width):
         positions = np.arange(seq_len)
@@ -29,7 +30,7 @@ def window(allowed):
 
 
 def packed(allowed):
-    """Return an answer: allowed(same text, not in the future, a token)."""
+    """Return an answer: allowed(s: same text, p: not later, t: a token)."""
 
     def mask(text_ids):
         same = text_ids[:, :, None] == text_ids[:, None, :]
@@ -76,110 +77,52 @@ def pairs(num_tokens, seq_len):
     return triangle(num_tokens) + (seq_len - num_tokens) * num_tokens
 
 
-# Wrong answers by exercise: the verdict after its number, and the answer.
 WRONG = {
-    "count_pairs": [
-        (
-            "these are the causal pairs; pads block keys.",
-            lambda n, size: triangle(size),
+    "count_pairs": {
+        "are the causal pairs": lambda n, size: triangle(size),
+        "the padding mask alone": lambda n, size: n * size,
+        "rows of pads": lambda n, size: triangle(n),
+        "diagonal is missing": lambda n, size: pairs(n, size) - n,
+        "the future included": lambda n, size: n * n,
+    },
+    "window_mask": {
+        "inverted": window(lambda k, w: (k < 0) | (k >= w)),
+        "does not see itself": window(lambda k, w: (k > 0) & (k <= w)),
+        "one position too many": window(lambda k, w: (k >= 0) & (k <= w)),
+        "into the future": window(lambda k, w: abs(k) < w),
+        "far past is not": window(lambda k, w: k >= 0),
+        "False at [1, 0] (query, key)": window(
+            lambda k, w: (k >= 0) & (k < w) & (k != 1)
         ),
-        (
-            "these are the pairs of the padding mask alone.",
-            lambda n, size: n * size,
+    },
+    "packed_mask": {
+        "inverted": packed(lambda s, p, t: ~itself(s & p & t)),
+        "the texts before it": packed(lambda s, p, t: itself(p & t)),
+        "the future of its text": packed(lambda s, p, t: itself(s & t)),
+        "rows are blind": packed(lambda s, p, t: s & p & t),
+        "transposed": packed(lambda s, p, t: itself(s & p.T & t)),
+    },
+    "mean_of_tokens": {
+        "pads are in the mean": lambda x, mask: x.mean(1),
+        "by all positions": where_tokens(lambda kept: kept.mean(1)),
+        "this is the sum": where_tokens(lambda kept: kept.sum(1)),
+        "nan at a pad": multiplied_mean,
+        "gets no zeros": mean_by_counts,
+    },
+    "masked_softmax": {
+        "after the softmax": lambda z, mask: softmax(z) * mask,
+        "over the queries": lambda z, mask: unshifted(z, mask, axis=0),
+        "large scores fail": unshifted,
+        "low scores fail": lambda z, mask: softmax(np.where(mask, z, -1e9)),
+        "gets nan at [1, 0], not zeros": lambda z, mask: softmax(
+            np.where(mask, z, -np.inf)
         ),
-        ("the rows of pads are not masked.", lambda n, size: triangle(n)),
-        (
-            "a position sees itself; the diagonal is missing.",
-            lambda n, size: pairs(n, size) - n,
-        ),
-        (
-            "these are all pairs of tokens, the future included.",
-            lambda n, size: n * n,
-        ),
-    ],
-    "window_mask": [
-        (
-            "inverted; True means may attend.",
-            window(lambda back, w: (back < 0) | (back >= w)),
-        ),
-        (
-            "a position does not see itself.",
-            window(lambda back, w: (back > 0) & (back <= w)),
-        ),
-        (
-            "one position too many in the window.",
-            window(lambda back, w: (back >= 0) & (back <= w)),
-        ),
-        (
-            "the window reaches into the future.",
-            window(lambda back, w: abs(back) < w),
-        ),
-        ("the far past is not blocked.", window(lambda back, w: back >= 0)),
-        (
-            "False at [1, 0] (query, key) is wrong for seq_len=7, window=3.",
-            window(lambda back, w: (back >= 0) & (back < w) & (back != 1)),
-        ),
-    ],
-    "packed_mask": [
-        (
-            "inverted; True means may attend.",
-            packed(lambda same, past, token: ~itself(same & past & token)),
-        ),
-        (
-            "a text sees the texts before it.",
-            packed(lambda same, past, token: itself(past & token)),
-        ),
-        (
-            "a position sees the future of its text.",
-            packed(lambda same, past, token: itself(same & token)),
-        ),
-        (
-            "the pads' rows are blind.",
-            packed(lambda same, past, token: same & past & token),
-        ),
-        (
-            "transposed; rows are queries.",
-            packed(lambda same, past, token: itself(same & past.T & token)),
-        ),
-    ],
-    "mean_of_tokens": [
-        ("the pads are in the mean.", lambda x, mask: x.mean(1)),
-        (
-            "divided by all positions, not by the tokens.",
-            where_tokens(lambda kept: kept.mean(1)),
-        ),
-        (
-            "this is the sum; divide it.",
-            where_tokens(lambda kept: kept.sum(1)),
-        ),
-        ("nan at a pad gets through; 0 * nan is nan.", multiplied_mean),
-        ("a sequence without tokens gets no zeros.", mean_by_counts),
-    ],
-    "masked_softmax": [
-        (
-            "masked after the softmax; see the sums of your rows.",
-            lambda scores, mask: softmax(scores) * mask,
-        ),
-        (
-            "the sum runs over the queries.",
-            lambda scores, mask: unshifted(scores, mask, axis=0),
-        ),
-        ("large scores fail: subtract the largest *allowed*.", unshifted),
-        (
-            "low scores fail: a finite fill is above them.",
-            lambda scores, mask: softmax(np.where(mask, scores, -1e9)),
-        ),
-        (
-            "a blind row gets nan at [1, 0], not zeros.",
-            lambda scores, mask: softmax(np.where(mask, scores, -np.inf)),
-        ),
-    ],
+    },
 }
 
 
-@pytest.mark.filterwarnings("error::RuntimeWarning")
-def test_wrong_answer_is_diagnosed(book, name, says, answer):
-    assert book[f"check_{name}"](answer) == says
+def test_wrong_answer_is_named(verdict, says):
+    assert says in verdict
 
 
 @pytest.mark.parametrize("kind", ["list", "torch", "tf"])
@@ -187,7 +130,7 @@ def test_wrong_answer_is_diagnosed(book, name, says, answer):
 def test_answer_may_be_a_list_or_a_tensor(book, name, kind):
     convert = {
         "list": np.ndarray.tolist,
-        "torch": book["torch"].from_numpy,
+        "torch": torch.from_numpy,
         "tf": book["tf"].constant,
     }[kind]
     solution = book[f"{name}_solution"]
@@ -230,7 +173,7 @@ def test_fills_are_added_in_every_type_or_refused(
 ):
     """No finite fill becomes infinite, in either framework."""
     mask, dtype = draw_mask(np.random.default_rng(seed), shape), np.dtype(kind)
-    largest = book["torch"].finfo(getattr(book["torch"], kind)).max
+    largest = torch.finfo(getattr(torch, kind)).max
     for to_additive in twins("to_additive"):
         if np.isfinite(fill) and abs(fill) > largest:
             with pytest.raises(ValueError, match="would be infinite in .*"):
@@ -281,7 +224,7 @@ def test_the_mass_on_pads_for_masks_of_any_kind(book, B, T, kind, seed):
         if mask[b, t]
     ]
     right = np.mean(masses) if masses else 0
-    for array in (np.array, book["torch"].tensor, book["tf"].constant):
+    for array in (np.array, torch.tensor, book["tf"].constant):
         given_ = array(weights), array(mask.astype(kind))
         found = book["mass_on_pads"](*given_)
         assert found == pytest.approx(right, abs=6e-5)
@@ -332,13 +275,6 @@ def test_the_mass_on_pads_wants_ones_and_zeros(book, mask):
 # What the chapter's functions do at the edges
 
 
-def test_positions_are_counted_in_tokens_wherever_pads_stand(twins):
-    is_token = np.array([[0, 0, 1, 1], [1, 1, 0, 0], [0, 0, 0, 0]]) > 0
-    positions = [[0, 0, 0, 1], [0, 1, 1, 1], [0, 0, 0, 0]]
-    for count_positions in twins("count_positions"):
-        assert count_positions(is_token).tolist() == positions
-
-
 def test_blocked_scores_count_for_nothing_however_low_the_others(twins):
     given_ = [[-1e12]], [[1.0], [1.0]], [[2.0], [3.0]], [[True, False]]
     for attend_or_zero in twins("attend_or_zero"):
@@ -365,31 +301,6 @@ def test_the_fill_is_added_to_the_scores_after_the_division(twins):
         assert np.allclose(found, right)
 
 
-def test_the_model_adds_position_vectors_to_token_vectors(book):
-    torch = book["torch"]
-    model = {
-        "token_vectors": torch.tensor([[1.0]]),
-        "position_vectors": torch.tensor([[2.0]]),
-        "query_key_value": torch.tensor([[1.0, 1.0, 10.0]]),
-        "next_token": torch.tensor([[1.0]]),
-    }
-    mask = torch.ones(1, 1, dtype=torch.bool)
-    logits = book["next_token_logits"](model, torch.tensor([[0]]), mask)
-    assert logits.item() == 3 + 30
-
-
-@pytest.mark.parametrize("kind", ["", "_tf"])
-def test_a_gradient_of_which_a_part_is_infinite_is_told(book, kind):
-    array = book["tf"].constant if kind else book["torch"].tensor
-    scale = array([1.0, np.inf])
-    found = book[f"blind_row{kind}"](
-        lambda query, key, value, mask: value * scale,
-        array(np.ones((1, 3, 2), np.float32)),
-        None,
-    )
-    assert found["finite gradient"] is False
-
-
 def test_padding_gets_less_than_its_share_on_average(book):
     shares = book["pad_shares"]
     assert all(row["mean"] < row["alike"] for row in shares.values())
@@ -402,7 +313,6 @@ def test_padding_gets_less_than_its_share_on_average(book):
 
 
 def test_a_check_that_raises_has_caught_something(book):
-    torch = book["torch"]
     assert book["passes"](lambda: True) is True
     assert book["passes"](lambda: torch.ones(2) @ torch.ones(3)) is False
     with pytest.raises(KeyError):
@@ -410,7 +320,6 @@ def test_a_check_that_raises_has_caught_something(book):
 
 
 def test_the_checks_pass_on_random_vectors_and_see_the_future(book):
-    torch = book["torch"]
     table = torch.randn(12, 4, generator=torch.Generator().manual_seed(3))
     ids = torch.tensor([[3, 4, 0, 0, 0], [5, 6, 7, 8, 0], [9, 0, 0, 0, 0]])
 
@@ -428,15 +337,3 @@ def test_the_checks_pass_on_random_vectors_and_see_the_future(book):
     found = book["run_checks"](padded, ids, table)
     assert [name for name in found if not found[name]] == ["future"]
     assert not book["run_checks"](shared, ids, table)["alone"]
-
-
-def test_a_mask_that_keras_lost_leaves_the_weights_as_without_one(book):
-    ids, table = book["token_ids"], book["table"]
-    lost = book["lost_with_plus"](ids, table)
-    np.testing.assert_allclose(lost, book["weigh"](ids, table), atol=1e-6)
-
-
-def test_edited_masks_lose_what_came_before(book):
-    masks = book["torch"].tensor([[True, False, False], [True, True, True]])
-    found = book["edited_in_place"](masks).int().tolist()
-    assert found == 2 * [[[1, 0, 0]] * 3]
