@@ -230,8 +230,8 @@ def test_joining_is_a_sum_with_a_zero(book):
     out, total = drawn(0, (3, 5, 2), (3, 5))
     none = np.zeros((5, 2)), np.full(5, -np.inf)
     for join, tensor in [
-        (book["join"], book["torch"].tensor),
-        (book["join_tf"], book["tf"].constant),
+        (book["join_attention"], book["torch"].tensor),
+        (book["join_attention_tf"], book["tf"].constant),
     ]:
         a, b, c, zero = (
             (tensor(x), tensor(y))
