@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
@@ -37,6 +38,17 @@ def test_the_package_is_what_the_chapters_say():
             "If the chapters are right, run: make package",
             pytrace=False,
         )
+
+
+@pytest.mark.parametrize("part", package.PARTS)
+def test_a_name_with_an_underscore_stays_in_its_module(part):
+    """The reference page lists what `__all__` does."""
+    known = vars(import_module(f"cellbycell.{part}"))
+    assert {*known["__all__"]} == {
+        name for name, value in known.items() if callable(value)
+    }
+    for name in known["__all__"]:
+        assert not name.startswith("_") and known[name].__doc__, name
 
 
 @pytest.mark.parametrize("part", WITHOUT)
