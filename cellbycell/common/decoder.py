@@ -1,51 +1,51 @@
 """The decoder: its common part, for what comes after it.
 
-Built and explained in book/decoder.ipynb.
+Built and explained in the chapter *The decoder* of the book.
 Written by `make package`: change it in the chapter.
 """
 
-from cellbycell.common.multi_head_attention import projections
+from cellbycell.common.multi_head_attention import _projections
 
 
-def decoder_layer_parameters(d_model: int, d_ff: int):
+def decoder_layer_parameters(d_model, d_ff):
     """Return how many numbers a decoder layer learns."""
     attentions = 8 * d_model**2 + 8 * d_model
     feed_forward = 2 * d_model * d_ff + d_ff + d_model
     return attentions + feed_forward + 6 * d_model
 
 
-def attention_pairs(theirs, ours, of):
+def _attention_pairs(theirs, ours, of):
     """Yield (tensor of nn.MultiheadAttention, tensor of ours) in pairs."""
     for kind in ("weight", "bias"):
         packed = of(getattr(theirs, f"in_proj_{kind}")).chunk(3)
         theirs_all = [*packed, of(getattr(theirs.out_proj, kind))]
-        ours_all = [of(getattr(proj, kind)) for proj in projections(ours)]
+        ours_all = [of(getattr(proj, kind)) for proj in _projections(ours)]
         yield from zip(theirs_all, ours_all, strict=True)
 
 
-def norm_pairs(theirs, ours, of):
+def _norm_pairs(theirs, ours, of):
     """Yield the two pairs of a norm."""
     yield of(theirs.weight), of(ours.scale)
     yield of(theirs.bias), of(ours.shift)
 
 
-def layer_pairs(theirs, ours, of):
+def _layer_pairs(theirs, ours, of):
     """Yield the pairs of an encoder layer or a decoder layer."""
-    yield from attention_pairs(theirs.self_attn, ours.attention, of)
+    yield from _attention_pairs(theirs.self_attn, ours.attention, of)
     norms = [ours.around_attention.norm, ours.around_feed_forward.norm]
     if hasattr(ours, "cross_attention"):
         both = theirs.multihead_attn, ours.cross_attention
-        yield from attention_pairs(*both, of)
+        yield from _attention_pairs(*both, of)
         norms.insert(1, ours.around_cross_attention.norm)
     for number, norm in enumerate(norms, 1):
-        yield from norm_pairs(getattr(theirs, f"norm{number}"), norm, of)
+        yield from _norm_pairs(getattr(theirs, f"norm{number}"), norm, of)
     wide, narrow = ours.feed_forward.widen, ours.feed_forward.narrow
     for linear, own in [(theirs.linear1, wide), (theirs.linear2, narrow)]:
         yield of(linear.weight), of(own.weight)
         yield of(linear.bias), of(own.bias)
 
 
-def model_pairs(theirs, ours, of):
+def _model_pairs(theirs, ours, of):
     """Yield the pairs of nn.Transformer and our Transformer.
 
     of: what is taken of each parameter, such as its gradient.
@@ -53,5 +53,5 @@ def model_pairs(theirs, ours, of):
     for side in ("encoder", "decoder"):
         stack, own = getattr(theirs, side), getattr(ours, side)
         for layers in zip(stack.layers, own.layers, strict=True):
-            yield from layer_pairs(*layers, of)
-        yield from norm_pairs(stack.norm, own.norm, of)
+            yield from _layer_pairs(*layers, of)
+        yield from _norm_pairs(stack.norm, own.norm, of)

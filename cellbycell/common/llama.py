@@ -1,6 +1,6 @@
 """A Llama, cell by cell: its common part, for what comes after it.
 
-Built and explained in book/llama.ipynb.
+Built and explained in the chapter *A Llama, cell by cell* of the book.
 Written by `make package`: change it in the chapter.
 """
 
@@ -131,7 +131,7 @@ def read_checkpoint(folder):
     return config, weights
 
 
-def llama_turns(config, d_head: int):
+def llama_turns(config, d_head):
     """Return the frequencies of the rotation in a config.json, (C,).
 
     Raises ValueError for a rotation that is not known.

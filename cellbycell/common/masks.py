@@ -1,6 +1,6 @@
 """Masks: its common part, for what comes after it.
 
-Built and explained in book/masks.ipynb.
+Built and explained in the chapter *Masks* of the book.
 Written by `make package`: change it in the chapter.
 """
 

@@ -1,11 +1,11 @@
 """Multi-head attention: its common part, for what comes after it.
 
-Built and explained in book/multi_head_attention.ipynb.
+Built and explained in the chapter *Multi-head attention* of the book.
 Written by `make package`: change it in the chapter.
 """
 
 
-def head_width(d_model: int, num_heads: int):
+def head_width(d_model, num_heads):
     """Return d_model / num_heads, the width of a head, a whole number.
 
     Raises ValueError, with the numbers that fit, if num_heads does not.
@@ -19,7 +19,7 @@ def head_width(d_model: int, num_heads: int):
     return d_model // num_heads
 
 
-def projections(layer):
+def _projections(layer):
     """Return a layer's four projections: query, key, value, output."""
     first = [layer.query_proj, layer.key_proj, layer.value_proj]
     return [*first, layer.output_proj]

@@ -1,6 +1,6 @@
 """The similarity of positions: its common part, for what comes after it.
 
-Built and explained in book/position_similarity.ipynb.
+Built and explained in the chapter *The similarity of positions* of the book.
 Written by `make package`: change it in the chapter.
 """
 
@@ -9,7 +9,7 @@ import tracemalloc
 import numpy as np
 
 
-def frequencies(d_model: int, base: float = 10000.0):
+def frequencies(d_model, base=10000.0):
     """Return how far each pair turns in one step, in radians, (C,).
 
     Raises ValueError for an odd d_model, whose last column has no partner.
@@ -19,7 +19,7 @@ def frequencies(d_model: int, base: float = 10000.0):
     return base ** (-np.arange(0, d_model, 2) / d_model)  # (C,)
 
 
-def similarity(offset, d_model: int, base: float = 10000.0):
+def similarity(offset, d_model, base=10000.0):
     """Return the dot product of two positions that lie offset apart.
 
     offset: a number or an array; the result has its shape. d_model: even.
@@ -28,7 +28,7 @@ def similarity(offset, d_model: int, base: float = 10000.0):
     return np.cos(angles).sum(axis=-1)
 
 
-def peak_bytes(answer, *given):
+def _peak_bytes(answer, *given):
     """Return the most bytes that NumPy holds at once during a call."""
     tracemalloc.start()
     try:

@@ -1,6 +1,6 @@
 """Rotary positions: its common part, for what comes after it.
 
-Built and explained in book/rotary.ipynb.
+Built and explained in the chapter *Rotary positions* of the book.
 Written by `make package`: change it in the chapter.
 """
 
@@ -9,13 +9,7 @@ import math
 import numpy as np
 
 
-def stretched(
-    turns,
-    factor: float = 8.0,
-    low: float = 1.0,
-    high: float = 4.0,
-    old_length: int = 8192,
-):
+def stretched(turns, factor=8.0, low=1.0, high=4.0, old_length=8192):
     """Return the frequencies of Llama 3.1 from the plain ones, (C,)."""
     rounds = old_length * turns / (2 * math.pi)  # (C,)
     share = np.clip((rounds - low) / (high - low), 0, 1)  # (C,)

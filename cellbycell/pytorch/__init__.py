@@ -1,6 +1,6 @@
 """What the chapters build, in PyTorch."""
 
-from cellbycell.pytorch.attention import attend, output_and_gradients
+from cellbycell.pytorch.attention import attend
 from cellbycell.pytorch.cache import attend_cached, attend_grouped
 from cellbycell.pytorch.decoder import (
     Decoder,
@@ -36,7 +36,7 @@ from cellbycell.pytorch.multi_head_attention import (
     merge_heads,
     split_heads,
 )
-from cellbycell.pytorch.position_similarity import rotation, squares_gradient
+from cellbycell.pytorch.position_similarity import rotation_matrix
 from cellbycell.pytorch.positional_encoding import position_table
 from cellbycell.pytorch.rotary import (
     cosines_and_sines,
@@ -55,10 +55,9 @@ from cellbycell.pytorch.tiles import (
     attend_in_tiles,
     attend_with_sum,
     gradients_in_tiles,
-    join,
+    join_attention,
     tile_gradients,
     with_sink,
-    zero_if_empty,
 )
 from cellbycell.pytorch.training import smooth_targets, smoothed_loss
 
@@ -89,7 +88,7 @@ __all__ = [
     "filter_logits",
     "gradients_in_tiles",
     "greedy_decode",
-    "join",
+    "join_attention",
     "keep_min_p",
     "keep_top_k",
     "keep_top_p",
@@ -98,20 +97,17 @@ __all__ = [
     "make_causal_mask",
     "merge_heads",
     "normalise",
-    "output_and_gradients",
     "pairs_to_halves",
     "position_table",
     "rotary",
     "rotary_halves",
-    "rotation",
+    "rotation_matrix",
     "sample_decode",
     "smooth_targets",
     "smoothed_loss",
     "split_heads",
-    "squares_gradient",
     "tile_gradients",
     "to_torch_transformer",
     "with_sink",
     "write_greedily",
-    "zero_if_empty",
 ]

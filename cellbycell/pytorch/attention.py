@@ -1,6 +1,6 @@
 """Attention: its pytorch part, for what comes after it.
 
-Built and explained in book/attention.ipynb.
+Built and explained in the chapter *Attention* of the book.
 Written by `make package`: change it in the chapter.
 """
 
@@ -9,13 +9,7 @@ import math
 import torch
 
 
-def attend(
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    attention_mask: torch.Tensor | None = None,
-    dropout=None,
-):
+def attend(query, key, value, attention_mask=None, dropout=None):
     """Scaled dot-product attention: return the output and the weights.
 
     query (..., T, K), key (..., S, K), value (..., S, V);
@@ -33,7 +27,7 @@ def attend(
     return dropped @ value, weights  # (..., T, V), (..., T, S)
 
 
-def output_and_gradients(function, *inputs):
+def _output_and_gradients(function, *inputs):
     """Return the output, then the gradients of the sum of its squares."""
     inputs = [x.clone().requires_grad_() for x in inputs]
     output = function(*inputs)

@@ -1,6 +1,6 @@
 """The key-value cache: its pytorch part, for what comes after it.
 
-Built and explained in book/cache.ipynb.
+Built and explained in the chapter *The key-value cache* of the book.
 Written by `make package`: change it in the chapter.
 """
 
@@ -11,7 +11,7 @@ from cellbycell.pytorch.multi_head_attention import merge_heads, split_heads
 from cellbycell.pytorch.rotary import rotary
 
 
-def attend_cached(x: torch.Tensor, layer, num_heads: int, cache=None):
+def attend_cached(x, layer, num_heads, cache=None):
     """Causal attention of new tokens: return the output and the new cache.
 
     x (B, T, D): the new tokens; layer: three matrices (D, D), for queries,
@@ -29,9 +29,7 @@ def attend_cached(x: torch.Tensor, layer, num_heads: int, cache=None):
     return merge_heads(output), (key, value)
 
 
-def attend_grouped(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask=None
-):
+def attend_grouped(query, key, value, mask=None):
     """Attention whose key heads serve several heads each, without copies.
 
     query (B, H, T, K); key and value (B, C, S, K), H a multiple of C;

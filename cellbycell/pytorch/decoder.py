@@ -1,6 +1,6 @@
 """The decoder: its pytorch part, for what comes after it.
 
-Built and explained in book/decoder.ipynb.
+Built and explained in the chapter *The decoder* of the book.
 Written by `make package`: change it in the chapter.
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from cellbycell.common.decoder import model_pairs
+from cellbycell.common.decoder import _model_pairs
 from cellbycell.pytorch.encoder import (
     AddAndNorm,
     Encoder,
@@ -35,12 +35,7 @@ class DecoderLayer(nn.Module):
     """
 
     def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        d_ff: int,
-        norm_first: bool = False,
-        dropout: float = 0.0,
+        self, d_model, num_heads, d_ff, norm_first=False, dropout=0.0
     ):
         super().__init__()
         # An encoder layer's parts first: one seed, equal weights in both.
@@ -51,13 +46,7 @@ class DecoderLayer(nn.Module):
         self.cross_attention = MultiHeadAttention(d_model, num_heads, dropout)
         self.around_cross_attention = AddAndNorm(d_model, norm_first, dropout)
 
-    def forward(
-        self,
-        x: torch.Tensor,
-        memory: torch.Tensor | None = None,
-        attention_mask: torch.Tensor | None = None,
-        memory_mask: torch.Tensor | None = None,
-    ):
+    def forward(self, x, memory=None, attention_mask=None, memory_mask=None):
         x = self.around_attention(
             x, sublayer=lambda x: self.attention(x, x, x, attention_mask)
         )
@@ -80,12 +69,12 @@ class Decoder(nn.Module):
 
     def __init__(
         self,
-        num_layers: int,
-        d_model: int,
-        num_heads: int,
-        d_ff: int,
-        norm_first: bool = False,
-        dropout: float = 0.0,
+        num_layers,
+        d_model,
+        num_heads,
+        d_ff,
+        norm_first=False,
+        dropout=0.0,
     ):
         super().__init__()
         self.layers = nn.ModuleList(
@@ -94,13 +83,7 @@ class Decoder(nn.Module):
         )
         self.norm = LayerNorm(d_model)
 
-    def forward(
-        self,
-        x: torch.Tensor,
-        memory: torch.Tensor | None = None,
-        attention_mask: torch.Tensor | None = None,
-        memory_mask: torch.Tensor | None = None,
-    ):
+    def forward(self, x, memory=None, attention_mask=None, memory_mask=None):
         for layer in self.layers:
             x = layer(x, memory, attention_mask, memory_mask=memory_mask)
         return self.norm(x)
@@ -118,14 +101,14 @@ class Transformer(nn.Module):
 
     def __init__(
         self,
-        vocab_size: int,
-        num_layers: int,
-        d_model: int,
-        num_heads: int,
-        d_ff: int,
-        norm_first: bool = False,
-        dropout: float = 0.0,
-        tied: bool = False,
+        vocab_size,
+        num_layers,
+        d_model,
+        num_heads,
+        d_ff,
+        norm_first=False,
+        dropout=0.0,
+        tied=False,
     ):
         super().__init__()
         self.embedding = nn.Embedding(vocab_size, d_model)
@@ -141,32 +124,27 @@ class Transformer(nn.Module):
         if tied:
             self.linear.weight = self.embedding.weight
 
-    def embed(self, token_ids: torch.Tensor):
+    def embed(self, token_ids):
         x = self.embedding(token_ids)  # (B, T, D)
         x = x * math.sqrt(x.shape[-1])
         x = x + position_table(*x.shape[1:], dtype=x.dtype).to(x.device)
         return self.dropout(x)
 
-    def encode(self, source_ids: torch.Tensor):
+    def encode(self, source_ids):
         memory_mask = (source_ids != 0)[:, None]  # (B, 1, S)
         return self.encoder(self.embed(source_ids), memory_mask), memory_mask
 
-    def decode(
-        self,
-        input_ids: torch.Tensor,
-        memory: torch.Tensor,
-        memory_mask: torch.Tensor,
-    ):
+    def decode(self, input_ids, memory, memory_mask):
         causal_mask = make_causal_mask(input_ids.shape[1])  # (T, T)
         causal_mask = causal_mask.to(input_ids.device)
         x = self.embed(input_ids)  # (B, T, D)
         return self.linear(self.decoder(x, memory, causal_mask, memory_mask))
 
-    def forward(self, source_ids: torch.Tensor, input_ids: torch.Tensor):
+    def forward(self, source_ids, input_ids):
         return self.decode(input_ids, *self.encode(source_ids))
 
 
-def draw_model(model, seed: int):
+def draw_model(model, seed):
     """Initialise a Transformer: the same in both frameworks."""
     draw_weights(model, seed)
     vocab_size, d_model = model.embedding.weight.shape
@@ -174,14 +152,12 @@ def draw_model(model, seed: int):
     model.embedding.weight.data[:] = torch.tensor(table / math.sqrt(d_model))
 
 
-def append_ids(written: torch.Tensor, next_ids: torch.Tensor):
+def append_ids(written, next_ids):
     """Return written (B, T) with next_ids (B,) behind it, one longer."""
     return torch.cat([written, next_ids[:, None]], dim=1)  # (B, T + 1)
 
 
-def greedy_decode(
-    model, source_ids: torch.Tensor, start_id: int, end_id: int, max_len: int
-):
+def greedy_decode(model, source_ids, start_id, end_id, max_len):
     """Return the ids that a model writes for source_ids (B, S).
 
     Rows begin with start_id; max_len tokens at most, zeros after end_id. The
@@ -219,6 +195,6 @@ def to_torch_transformer(model):
             norm_first=first.around_attention.norm_first,
             layer_norm_eps=first.around_attention.norm.epsilon,
         ).to(dtype)
-    for theirs, ours in model_pairs(library, model, lambda p: p.data):
+    for theirs, ours in _model_pairs(library, model, lambda p: p.data):
         theirs.copy_(ours)
     return library

@@ -1,6 +1,6 @@
 """The encoder: its pytorch part, for what comes after it.
 
-Built and explained in book/encoder.ipynb.
+Built and explained in the chapter *The encoder* of the book.
 Written by `make package`: change it in the chapter.
 """
 
@@ -14,7 +14,7 @@ from torch import nn
 from cellbycell.pytorch.multi_head_attention import MultiHeadAttention
 
 
-def draw_weights(layer, seed: int, spread: float = 0.1):
+def draw_weights(layer, seed, spread=0.1):
     """Initialise a layer: the same in both frameworks.
 
     Matrices as in Glorot and Bengio 2010; the scales of norms near 1, the
@@ -30,7 +30,7 @@ def draw_weights(layer, seed: int, spread: float = 0.1):
         weight.data = torch.tensor(values.T, dtype=weight.dtype)
 
 
-def normalise(x: torch.Tensor, epsilon: float = 1e-5):
+def normalise(x, epsilon=1e-5):
     """Give each row a mean of zero and a variance of one.
 
     x (..., D); result (..., D), of x's type; whole numbers become float32.
@@ -41,6 +41,7 @@ def normalise(x: torch.Tensor, epsilon: float = 1e-5):
         x = x.to(torch.float32)
     # float16 ends at 65504, and a square soon passes that: use float32.
     wide = x.to(torch.promote_types(x.dtype, torch.float32))
+    wide = wide - wide[..., :1]  # so that equal numbers are zeros exactly
     centred = wide - wide.mean(dim=-1, keepdim=True)  # (..., D)
     variance = centred.square().mean(dim=-1, keepdim=True)  # (..., 1)
     return (centred / torch.sqrt(variance + epsilon)).to(x.dtype)  # (..., D)
@@ -53,29 +54,32 @@ class LayerNorm(nn.Module):
     Source: Ba et al. 2016, section 3.
     """
 
-    def __init__(self, d_model: int, epsilon: float = 1e-5):
+    def __init__(self, d_model, epsilon=1e-5):
         super().__init__()
         self.epsilon = epsilon
         self.scale = nn.Parameter(torch.ones(d_model))  # (D,)
         self.shift = nn.Parameter(torch.zeros(d_model))  # (D,)
 
-    def forward(self, x: torch.Tensor):
+    def forward(self, x):
         return normalise(x, self.epsilon) * self.scale + self.shift
 
 
 class RMSNorm(nn.Module):
     """Divide each row by its root mean square, then scale each column.
 
-    x (..., D); result (..., D), of x's type if the scale has that type.
+    x (..., D); result (..., D), of x's type if the scale has that type;
+    whole numbers become float32.
     Source: Zhang and Sennrich 2019, section 4.
     """
 
-    def __init__(self, d_model: int, epsilon: float = 1e-6):
+    def __init__(self, d_model, epsilon=1e-6):
         super().__init__()
         self.epsilon = epsilon
         self.scale = nn.Parameter(torch.ones(d_model))  # (D,)
 
-    def forward(self, x: torch.Tensor):
+    def forward(self, x):
+        if not x.is_floating_point():
+            x = x.to(torch.float32)
         wide = x.to(torch.promote_types(x.dtype, torch.float32))
         square = wide.square().mean(dim=-1, keepdim=True)  # (..., 1)
         fraction = wide * torch.rsqrt(square + self.epsilon)  # (..., D)
@@ -89,13 +93,13 @@ class FeedForward(nn.Module):
     Source: Vaswani et al. 2017, section 3.3.
     """
 
-    def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0):
+    def __init__(self, d_model, d_ff, dropout=0.0):
         super().__init__()
         self.widen = nn.Linear(d_model, d_ff)
         self.narrow = nn.Linear(d_ff, d_model)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x: torch.Tensor):
+    def forward(self, x):
         hidden = self.widen(x).relu()  # (..., F)
         return self.narrow(self.dropout(hidden))  # (..., D)
 
@@ -107,13 +111,13 @@ class SwiGLU(nn.Module):
     Source: Shazeer 2020, section 2.
     """
 
-    def __init__(self, d_model: int, d_ff: int):
+    def __init__(self, d_model, d_ff):
         super().__init__()
         self.gate = nn.Linear(d_model, d_ff, bias=False)
         self.up = nn.Linear(d_model, d_ff, bias=False)
         self.down = nn.Linear(d_ff, d_model, bias=False)
 
-    def forward(self, x: torch.Tensor):
+    def forward(self, x):
         hidden = F.silu(self.gate(x)) * self.up(x)  # (..., F)
         return self.down(hidden)  # (..., D)
 
@@ -126,15 +130,13 @@ class AddAndNorm(nn.Module):
     Sources: Vaswani et al. 2017, section 3.1; Xiong et al. 2020, section 3.
     """
 
-    def __init__(
-        self, d_model: int, norm_first: bool = False, dropout: float = 0.0
-    ):
+    def __init__(self, d_model, norm_first=False, dropout=0.0):
         super().__init__()
         self.norm_first = norm_first
         self.norm = LayerNorm(d_model)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x: torch.Tensor, sublayer):
+    def forward(self, x, sublayer):
         if self.norm_first:
             return x + self.dropout(sublayer(self.norm(x)))
         return self.norm(x + self.dropout(sublayer(x)))
@@ -149,12 +151,7 @@ class EncoderLayer(nn.Module):
     """
 
     def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        d_ff: int,
-        norm_first: bool = False,
-        dropout: float = 0.0,
+        self, d_model, num_heads, d_ff, norm_first=False, dropout=0.0
     ):
         super().__init__()
         self.attention = MultiHeadAttention(d_model, num_heads, dropout)
@@ -162,9 +159,7 @@ class EncoderLayer(nn.Module):
         self.around_attention = AddAndNorm(d_model, norm_first, dropout)
         self.around_feed_forward = AddAndNorm(d_model, norm_first, dropout)
 
-    def forward(
-        self, x: torch.Tensor, attention_mask: torch.Tensor | None = None
-    ):
+    def forward(self, x, attention_mask=None):
         x = self.around_attention(
             x, sublayer=lambda x: self.attention(x, x, x, attention_mask)
         )
@@ -180,12 +175,12 @@ class Encoder(nn.Module):
 
     def __init__(
         self,
-        num_layers: int,
-        d_model: int,
-        num_heads: int,
-        d_ff: int,
-        norm_first: bool = False,
-        dropout: float = 0.0,
+        num_layers,
+        d_model,
+        num_heads,
+        d_ff,
+        norm_first=False,
+        dropout=0.0,
     ):
         super().__init__()
         self.layers = nn.ModuleList(
@@ -194,9 +189,7 @@ class Encoder(nn.Module):
         )
         self.norm = LayerNorm(d_model)
 
-    def forward(
-        self, x: torch.Tensor, attention_mask: torch.Tensor | None = None
-    ):
+    def forward(self, x, attention_mask=None):
         for layer in self.layers:
             x = layer(x, attention_mask)
         return self.norm(x)

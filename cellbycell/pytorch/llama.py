@@ -1,6 +1,6 @@
 """A Llama, cell by cell: its pytorch part, for what comes after it.
 
-Built and explained in book/llama.ipynb.
+Built and explained in the chapter *A Llama, cell by cell* of the book.
 Written by `make package`: change it in the chapter.
 """
 
@@ -29,14 +29,7 @@ class LlamaAttention(nn.Module):
     keys and values of all tokens so far.
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        key_heads: int,
-        d_head: int,
-        base: float = 10000.0,
-    ):
+    def __init__(self, d_model, num_heads, key_heads, d_head, base=10000.0):
         super().__init__()
         self.num_heads, self.key_heads, self.base = num_heads, key_heads, base
         wide, narrow = num_heads * d_head, key_heads * d_head
@@ -45,13 +38,7 @@ class LlamaAttention(nn.Module):
         self.value_proj = nn.Linear(d_model, narrow, bias=False)
         self.output_proj = nn.Linear(wide, d_model, bias=False)
 
-    def forward(
-        self,
-        x: torch.Tensor,
-        positions,
-        attention_mask: torch.Tensor,
-        cache=None,
-    ):
+    def forward(self, x, positions, attention_mask, cache=None):
         query = split_heads(self.query_proj(x), self.num_heads)
         key = split_heads(self.key_proj(x), self.key_heads)
         value = split_heads(self.value_proj(x), self.key_heads)
@@ -71,14 +58,7 @@ class LlamaLayer(nn.Module):
     """
 
     def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        key_heads: int,
-        d_head: int,
-        d_ff: int,
-        base,
-        epsilon,
+        self, d_model, num_heads, key_heads, d_head, d_ff, base, epsilon
     ):
         super().__init__()
         self.attention_norm = RMSNorm(d_model, epsilon)
@@ -88,13 +68,7 @@ class LlamaLayer(nn.Module):
         self.feed_forward_norm = RMSNorm(d_model, epsilon)
         self.feed_forward = SwiGLU(d_model, d_ff)
 
-    def forward(
-        self,
-        x: torch.Tensor,
-        positions,
-        attention_mask: torch.Tensor,
-        cache=None,
-    ):
+    def forward(self, x, positions, attention_mask, cache=None):
         found, cache = self.attention(
             self.attention_norm(x), positions, attention_mask, cache
         )
@@ -114,16 +88,16 @@ class Llama(nn.Module):
 
     def __init__(
         self,
-        vocab_size: int,
-        num_layers: int,
-        d_model: int,
-        num_heads: int,
-        key_heads: int,
-        d_head: int,
-        d_ff: int,
-        base: float = 10000.0,
-        epsilon: float = 1e-6,
-        tied: bool = False,
+        vocab_size,
+        num_layers,
+        d_model,
+        num_heads,
+        key_heads,
+        d_head,
+        d_ff,
+        base=10000.0,
+        epsilon=1e-6,
+        tied=False,
     ):
         super().__init__()
         self.tied = tied
@@ -136,7 +110,7 @@ class Llama(nn.Module):
         if not tied:
             self.linear = nn.Linear(d_model, vocab_size, bias=False)
 
-    def forward(self, token_ids: torch.Tensor, cache=None, key_mask=None):
+    def forward(self, token_ids, cache=None, key_mask=None):
         start = cache[0][0].shape[2] if cache else 0
         slots = torch.arange(start + token_ids.shape[1])  # (S,)
         slots = slots.to(token_ids.device)  # (S,)
@@ -162,7 +136,7 @@ def llama_weights(model):
     return {name: next(part.parameters()) for name, part in parts}
 
 
-def write_greedily(model, token_ids: torch.Tensor, count: int, key_mask=None):
+def write_greedily(model, token_ids, count, key_mask=None):
     """Return token_ids (B, T) and count more, each the likeliest, by a cache.
 
     key_mask (B, T): True = a token; pads stand on the left.

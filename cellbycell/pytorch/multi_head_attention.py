@@ -1,17 +1,16 @@
 """Multi-head attention: its pytorch part, for what comes after it.
 
-Built and explained in book/multi_head_attention.ipynb.
+Built and explained in the chapter *Multi-head attention* of the book.
 Written by `make package`: change it in the chapter.
 """
 
-import torch
 from torch import nn
 
 from cellbycell.common.multi_head_attention import head_width, mask_per_head
 from cellbycell.pytorch.attention import attend
 
 
-def split_heads(x: torch.Tensor, num_heads: int):
+def split_heads(x, num_heads):
     """Divide the width among the heads.
 
     x (B, T, D); result (B, H, T, K) with K = D / H.
@@ -23,7 +22,7 @@ def split_heads(x: torch.Tensor, num_heads: int):
     return heads.transpose(1, 2)  # (B, H, T, K)
 
 
-def merge_heads(heads: torch.Tensor):
+def merge_heads(heads):
     """Put the heads side by side, the inverse of split_heads.
 
     heads (B, H, T, K); result (B, T, D) with D = H K.
@@ -41,7 +40,7 @@ class MultiHeadAttention(nn.Module):
     Source: Vaswani et al. 2017, section 3.2.2.
     """
 
-    def __init__(self, d_model: int, num_heads: int, dropout: float = 0.0):
+    def __init__(self, d_model, num_heads, dropout=0.0):
         super().__init__()
         self.num_heads = num_heads
         self.d_head = head_width(d_model, num_heads)
@@ -52,12 +51,7 @@ class MultiHeadAttention(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(
-        self,
-        query: torch.Tensor,
-        key: torch.Tensor,
-        value: torch.Tensor,
-        attention_mask: torch.Tensor | None = None,
-        need_weights: bool = False,
+        self, query, key, value, attention_mask=None, need_weights=False
     ):
         query = split_heads(self.query_proj(query), self.num_heads)
         key = split_heads(self.key_proj(key), self.num_heads)

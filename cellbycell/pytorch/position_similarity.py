@@ -1,6 +1,6 @@
 """The similarity of positions: its pytorch part, for what comes after it.
 
-Built and explained in book/position_similarity.ipynb.
+Built and explained in the chapter *The similarity of positions* of the book.
 Written by `make package`: change it in the chapter.
 """
 
@@ -9,7 +9,7 @@ import torch
 from cellbycell.common.position_similarity import frequencies
 
 
-def rotation(offset, d_model: int, base: float = 10000.0):
+def rotation_matrix(offset, d_model, base=10000.0):
     """Return the matrix that moves every position by offset, (D, D).
 
     offset: any number, negative to step back. d_model: even. The columns
@@ -21,7 +21,7 @@ def rotation(offset, d_model: int, base: float = 10000.0):
     return torch.block_diag(*blocks.reshape(-1, 2, 2))  # (D, D)
 
 
-def squares_gradient(function, x: torch.Tensor):
+def _squares_gradient(function, x):
     """Return the gradient at x of the sum of squares of function(x)."""
     x = x.clone().requires_grad_()
     function(x).square().sum().backward()

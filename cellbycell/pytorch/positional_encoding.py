@@ -1,15 +1,13 @@
 """Positional encoding: its pytorch part, for what comes after it.
 
-Built and explained in book/positional_encoding.ipynb.
+Built and explained in the chapter *Positional encoding* of the book.
 Written by `make package`: change it in the chapter.
 """
 
 import torch
 
 
-def position_table(
-    seq_len: int, d_model: int, base: float = 10000.0, dtype=torch.float32
-):
+def position_table(seq_len, d_model, base=10000.0, dtype=torch.float32):
     """Return the sinusoidal position table, (T, D).
 
     Sines stand in the even columns, cosines in the odd ones; an odd d_model

@@ -1,6 +1,6 @@
 """Rotary positions: its pytorch part, for what comes after it.
 
-Built and explained in book/rotary.ipynb.
+Built and explained in the chapter *Rotary positions* of the book.
 Written by `make package`: change it in the chapter.
 """
 
@@ -10,46 +10,52 @@ import torch
 from cellbycell.common.position_similarity import frequencies
 
 
-def cosines_and_sines(x: torch.Tensor, positions, base: float = 10000.0):
+def cosines_and_sines(x, positions, base=10000.0):
     """Return the cosines and sines of the angles for x, each (..., T, C).
 
     x (..., T, K) says the width K = 2 C and the dtype, which is float32 at
     least; positions (..., T); base: a number, or the C frequencies
-    themselves. Raises ValueError if K is odd.
+    themselves. Raises ValueError if K is not 2 C.
     """
     dtype = torch.promote_types(x.dtype, torch.float32)
     turns = frequencies(x.shape[-1], base) if np.ndim(base) == 0 else base
-    turns = torch.tensor(turns, dtype=dtype)  # (C,)
-    angles = positions[..., None] * turns.to(x.device)  # (..., T, C)
+    if x.shape[-1] != 2 * len(turns):
+        raise ValueError(f"x has {x.shape[-1]} columns, not {2 * len(turns)}")
+    turns = torch.as_tensor(turns, dtype=dtype, device=x.device)  # (C,)
+    angles = positions.to(turns)[..., None] * turns  # (..., T, C)
     return angles.cos(), angles.sin()
 
 
-def rotary(x: torch.Tensor, positions, base: float = 10000.0):
+def rotary(x, positions, base=10000.0):
     """Rotate each pair of neighbouring columns by its position.
 
-    x (..., T, K) with an even K; positions (..., T); the result has the
-    shape and the dtype of x. Raises ValueError if K is odd.
+    x (..., T, K) with an even K; positions (..., T); base: a number, or the
+    K / 2 frequencies. The result has the shape and the dtype of x; whole
+    numbers give float32. Raises ValueError if K does not fit.
     Source: Su et al. 2021, section 3.4.
     """
     cos, sin = cosines_and_sines(x, positions, base)  # (..., T, C)
     first, second = x[..., 0::2], x[..., 1::2]  # (..., T, C)
     pairs = [first * cos - second * sin, first * sin + second * cos]
-    return torch.stack(pairs, dim=-1).flatten(-2).to(x.dtype)  # (..., T, K)
+    pairs = torch.stack(pairs, dim=-1).flatten(-2)  # (..., T, K)
+    return pairs.to(torch.result_type(x, 1.0))
 
 
-def rotary_halves(x: torch.Tensor, positions, base: float = 10000.0):
+def rotary_halves(x, positions, base=10000.0):
     """Rotate the pairs of a column of the first half and one of the second.
 
-    x (..., T, K) with an even K; positions (..., T); the result has the
-    shape and the dtype of x. Raises ValueError if K is odd.
+    x (..., T, K) with an even K; positions (..., T); base: a number, or the
+    K / 2 frequencies. The result has the shape and the dtype of x; whole
+    numbers give float32. Raises ValueError if K does not fit.
     """
     cos, sin = cosines_and_sines(x, positions, base)  # (..., T, C)
     first, second = x.chunk(2, dim=-1)  # (..., T, C)
     halves = [first * cos - second * sin, first * sin + second * cos]
-    return torch.cat(halves, dim=-1).to(x.dtype)  # (..., T, K)
+    halves = torch.cat(halves, dim=-1)  # (..., T, K)
+    return halves.to(torch.result_type(x, 1.0))
 
 
-def pairs_to_halves(weight, num_heads: int):
+def pairs_to_halves(weight, num_heads):
     """Sort the outputs of a projection, per head: even ones, then odd ones.
 
     weight (D, D) of query_proj or key_proj, laid out as the framework has it.

@@ -1,6 +1,6 @@
 """Which token next?: its pytorch part, for what comes after it.
 
-Built and explained in book/sampling.ipynb.
+Built and explained in the chapter *Which token next?* of the book.
 Written by `make package`: change it in the chapter.
 """
 
@@ -9,7 +9,7 @@ import torch
 from cellbycell.pytorch.decoder import append_ids
 
 
-def keep_top_k(logits: torch.Tensor, k):
+def keep_top_k(logits, k):
     """Return logits (..., N) with -inf at all but the k largest.
 
     Of equal logits, the first are kept.
@@ -19,7 +19,7 @@ def keep_top_k(logits: torch.Tensor, k):
     return logits.masked_fill(ranks >= k, -torch.inf)
 
 
-def keep_top_p(logits: torch.Tensor, p):
+def keep_top_p(logits, p):
     """Return logits (..., N) with -inf beyond the fewest that reach p.
 
     The largest stays. Long sums of small numbers need float64.
@@ -33,20 +33,14 @@ def keep_top_p(logits: torch.Tensor, p):
     return logits.masked_fill(~kept, -torch.inf)
 
 
-def keep_min_p(logits: torch.Tensor, min_p):
+def keep_min_p(logits, min_p):
     """Return logits (..., N) with -inf below min_p times the likeliest."""
     probs = logits.softmax(-1)  # (..., N)
     limit = min_p * probs.amax(-1, keepdim=True)  # (..., 1)
     return logits.masked_fill(probs < limit, -torch.inf)
 
 
-def filter_logits(
-    logits: torch.Tensor,
-    temperature: float = 1.0,
-    k=None,
-    p: float = 1.0,
-    min_p: float = 0.0,
-):
+def filter_logits(logits, temperature=1.0, k=None, p=1.0, min_p=0.0):
     """Return logits (..., N) over the temperature, with -inf at the tail.
 
     Temperature 0 keeps only the largest. The order is Transformers'.
@@ -61,9 +55,7 @@ def filter_logits(
     return keep_min_p(logits, min_p) if min_p > 0 else logits
 
 
-def sample_decode(
-    model, token_ids: torch.Tensor, noise, end_id: int, **settings
-):
+def sample_decode(model, token_ids, noise, end_id, **settings):
     """Return token_ids (B, T) and what a model writes behind them.
 
     After end_id a row has zeros. model: ids (B, T) to logits (B, T, N);

@@ -1,6 +1,6 @@
 """Training a Transformer: its pytorch part, for what comes after it.
 
-Built and explained in book/training.ipynb.
+Built and explained in the chapter *Training a Transformer* of the book.
 Written by `make package`: change it in the chapter.
 """
 
@@ -8,20 +8,17 @@ import torch
 import torch.nn.functional as F
 
 
-def smooth_targets(
-    target_ids: torch.Tensor,
-    vocab_size: int,
-    smoothing: float = 0.1,
-    dtype=torch.float32,
-):
-    """Return the probabilities that are asked for, (B, T, N)."""
+def smooth_targets(target_ids, vocab_size, smoothing=0.1, dtype=torch.float32):
+    """Return the probabilities that are asked for, (B, T, N).
+
+    target_ids (B, T); the framework raises its own error unless all of them
+    are at least 0 and less than vocab_size.
+    """
     right = F.one_hot(target_ids.long(), vocab_size).to(dtype)  # (B, T, N)
     return (1 - smoothing) * right + smoothing / vocab_size
 
 
-def smoothed_loss(
-    logits: torch.Tensor, target_ids: torch.Tensor, smoothing: float = 0.1
-):
+def smoothed_loss(logits, target_ids, smoothing=0.1):
     """Return the smoothed cross-entropy, the mean over the tokens, ().
 
     logits (B, T, N), computed in float32 or float64; target_ids (B, T),

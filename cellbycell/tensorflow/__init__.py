@@ -1,6 +1,6 @@
 """What the chapters build, in TensorFlow."""
 
-from cellbycell.tensorflow.attention import attend_tf, output_and_gradients_tf
+from cellbycell.tensorflow.attention import attend_tf
 from cellbycell.tensorflow.cache import attend_cached_tf, attend_grouped_tf
 from cellbycell.tensorflow.decoder import (
     DecoderLayerTF,
@@ -36,10 +36,7 @@ from cellbycell.tensorflow.multi_head_attention import (
     split_heads_tf,
     to_keras_layer,
 )
-from cellbycell.tensorflow.position_similarity import (
-    rotation_tf,
-    squares_gradient_tf,
-)
+from cellbycell.tensorflow.position_similarity import rotation_matrix_tf
 from cellbycell.tensorflow.positional_encoding import position_table_tf
 from cellbycell.tensorflow.rotary import (
     cosines_and_sines_tf,
@@ -58,10 +55,9 @@ from cellbycell.tensorflow.tiles import (
     attend_in_tiles_tf,
     attend_with_sum_tf,
     gradients_in_tiles_tf,
-    join_tf,
+    join_attention_tf,
     tile_gradients_tf,
     with_sink_tf,
-    zero_if_empty_tf,
 )
 from cellbycell.tensorflow.training import smooth_targets_tf, smoothed_loss_tf
 
@@ -92,7 +88,7 @@ __all__ = [
     "filter_logits_tf",
     "gradients_in_tiles_tf",
     "greedy_decode_tf",
-    "join_tf",
+    "join_attention_tf",
     "keep_min_p_tf",
     "keep_top_k_tf",
     "keep_top_p_tf",
@@ -101,20 +97,17 @@ __all__ = [
     "make_causal_mask_tf",
     "merge_heads_tf",
     "normalise_tf",
-    "output_and_gradients_tf",
     "pairs_to_halves_tf",
     "position_table_tf",
     "rotary_halves_tf",
     "rotary_tf",
-    "rotation_tf",
+    "rotation_matrix_tf",
     "sample_decode_tf",
     "smooth_targets_tf",
     "smoothed_loss_tf",
     "split_heads_tf",
-    "squares_gradient_tf",
     "tile_gradients_tf",
     "to_keras_layer",
     "with_sink_tf",
     "write_greedily_tf",
-    "zero_if_empty_tf",
 ]

@@ -1,6 +1,6 @@
 """Attention: its tensorflow part, for what comes after it.
 
-Built and explained in book/attention.ipynb.
+Built and explained in the chapter *Attention* of the book.
 Written by `make package`: change it in the chapter.
 """
 
@@ -9,13 +9,7 @@ import math
 import tensorflow as tf
 
 
-def attend_tf(
-    query: tf.Tensor,
-    key: tf.Tensor,
-    value: tf.Tensor,
-    attention_mask: tf.Tensor | None = None,
-    dropout=None,
-):
+def attend_tf(query, key, value, attention_mask=None, dropout=None):
     """Scaled dot-product attention: return the output and the weights.
 
     query (..., T, K), key (..., S, K), value (..., S, V);
@@ -35,7 +29,7 @@ def attend_tf(
     return dropped @ value, weights  # (..., T, V), (..., T, S)
 
 
-def output_and_gradients_tf(function, *inputs):
+def _output_and_gradients_tf(function, *inputs):
     """Return the output, then the gradients of the sum of its squares."""
     inputs = [tf.Variable(x) for x in inputs]
     with tf.GradientTape() as tape:

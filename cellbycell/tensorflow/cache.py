@@ -1,6 +1,6 @@
 """The key-value cache: its tensorflow part, for what comes after it.
 
-Built and explained in book/cache.ipynb.
+Built and explained in the chapter *The key-value cache* of the book.
 Written by `make package`: change it in the chapter.
 """
 
@@ -14,7 +14,7 @@ from cellbycell.tensorflow.multi_head_attention import (
 from cellbycell.tensorflow.rotary import rotary_tf
 
 
-def attend_cached_tf(x: tf.Tensor, layer, num_heads: int, cache=None):
+def attend_cached_tf(x, layer, num_heads, cache=None):
     """Causal attention of new tokens: return the output and the new cache.
 
     x (B, T, D): the new tokens; layer: three matrices (D, D), for queries,
@@ -32,9 +32,7 @@ def attend_cached_tf(x: tf.Tensor, layer, num_heads: int, cache=None):
     return merge_heads_tf(output), (key, value)
 
 
-def attend_grouped_tf(
-    query: tf.Tensor, key: tf.Tensor, value: tf.Tensor, mask=None
-):
+def attend_grouped_tf(query, key, value, mask=None):
     """Attention whose key heads serve several heads each, without copies.
 
     query (B, H, T, K); key and value (B, C, S, K), H a multiple of C;

@@ -1,6 +1,6 @@
 """The decoder: its tensorflow part, for what comes after it.
 
-Built and explained in book/decoder.ipynb.
+Built and explained in the chapter *The decoder* of the book.
 Written by `make package`: change it in the chapter.
 """
 
@@ -33,12 +33,7 @@ class DecoderLayerTF(keras.layers.Layer):
     """
 
     def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        d_ff: int,
-        norm_first: bool = False,
-        dropout: float = 0.0,
+        self, d_model, num_heads, d_ff, norm_first=False, dropout=0.0
     ):
         super().__init__()
         # An encoder layer's parts first: one seed, equal weights in both.
@@ -54,13 +49,7 @@ class DecoderLayerTF(keras.layers.Layer):
         )
         self.built = True  # nothing is left for the first call
 
-    def call(
-        self,
-        x: tf.Tensor,
-        memory: tf.Tensor | None = None,
-        attention_mask: tf.Tensor | None = None,
-        memory_mask: tf.Tensor | None = None,
-    ):
+    def call(self, x, memory=None, attention_mask=None, memory_mask=None):
         x = self.around_attention(
             x, sublayer=lambda x: self.attention(x, x, x, attention_mask)
         )
@@ -83,12 +72,12 @@ class DecoderTF(keras.layers.Layer):
 
     def __init__(
         self,
-        num_layers: int,
-        d_model: int,
-        num_heads: int,
-        d_ff: int,
-        norm_first: bool = False,
-        dropout: float = 0.0,
+        num_layers,
+        d_model,
+        num_heads,
+        d_ff,
+        norm_first=False,
+        dropout=0.0,
     ):
         super().__init__()
         self.layers = [
@@ -98,13 +87,7 @@ class DecoderTF(keras.layers.Layer):
         self.norm = LayerNormTF(d_model)
         self.built = True  # nothing is left for the first call
 
-    def call(
-        self,
-        x: tf.Tensor,
-        memory: tf.Tensor | None = None,
-        attention_mask: tf.Tensor | None = None,
-        memory_mask: tf.Tensor | None = None,
-    ):
+    def call(self, x, memory=None, attention_mask=None, memory_mask=None):
         for layer in self.layers:
             x = layer(x, memory, attention_mask, memory_mask=memory_mask)
         return self.norm(x)
@@ -122,14 +105,14 @@ class TransformerTF(keras.layers.Layer):
 
     def __init__(
         self,
-        vocab_size: int,
-        num_layers: int,
-        d_model: int,
-        num_heads: int,
-        d_ff: int,
-        norm_first: bool = False,
-        dropout: float = 0.0,
-        tied: bool = False,
+        vocab_size,
+        num_layers,
+        d_model,
+        num_heads,
+        d_ff,
+        norm_first=False,
+        dropout=0.0,
+        tied=False,
     ):
         super().__init__()
         normal = keras.initializers.RandomNormal(0.0, 1 / math.sqrt(d_model))
@@ -148,20 +131,18 @@ class TransformerTF(keras.layers.Layer):
             self.linear.build((None, d_model))
         self.built = True  # nothing is left for the first call
 
-    def embed(self, token_ids: tf.Tensor):
+    def embed(self, token_ids):
         x = self.embedding(token_ids)  # (B, T, D)
         x = x * math.sqrt(x.shape[-1])
         seq_len = tf.shape(x)[1]  # in a graph, x.shape[1] may be None
         x = x + position_table_tf(seq_len, x.shape[2], dtype=x.dtype)
         return self.dropout(x)
 
-    def encode(self, source_ids: tf.Tensor):
+    def encode(self, source_ids):
         memory_mask = (source_ids != 0)[:, None]  # (B, 1, S)
         return self.encoder(self.embed(source_ids), memory_mask), memory_mask
 
-    def decode(
-        self, input_ids: tf.Tensor, memory: tf.Tensor, memory_mask: tf.Tensor
-    ):
+    def decode(self, input_ids, memory, memory_mask):
         causal_mask = make_causal_mask_tf(tf.shape(input_ids)[1])  # (T, T)
         x = self.embed(input_ids)  # (B, T, D)
         x = self.decoder(x, memory, causal_mask, memory_mask)
@@ -169,11 +150,11 @@ class TransformerTF(keras.layers.Layer):
             return self.linear(x)
         return tf.matmul(x, self.embedding.embeddings, transpose_b=True)
 
-    def call(self, source_ids: tf.Tensor, input_ids: tf.Tensor):
+    def call(self, source_ids, input_ids):
         return self.decode(input_ids, *self.encode(source_ids))
 
 
-def draw_model_tf(model, seed: int):
+def draw_model_tf(model, seed):
     """Initialise a Transformer: the same in both frameworks."""
     draw_weights_tf(model, seed)
     vocab_size, d_model = model.embedding.embeddings.shape
@@ -181,14 +162,12 @@ def draw_model_tf(model, seed: int):
     model.embedding.set_weights([table / math.sqrt(d_model)])
 
 
-def append_ids_tf(written: tf.Tensor, next_ids: tf.Tensor):
+def append_ids_tf(written, next_ids):
     """Return written (B, T) with next_ids (B,) behind it, one longer."""
     return tf.concat([written, next_ids[:, None]], axis=1)  # (B, T + 1)
 
 
-def greedy_decode_tf(
-    model, source_ids: tf.Tensor, start_id: int, end_id: int, max_len: int
-):
+def greedy_decode_tf(model, source_ids, start_id, end_id, max_len):
     """Return the ids that a model writes for source_ids (B, S).
 
     Rows begin with start_id; max_len tokens at most, zeros after end_id. The

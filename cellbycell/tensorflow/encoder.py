@@ -1,6 +1,6 @@
 """The encoder: its tensorflow part, for what comes after it.
 
-Built and explained in book/encoder.ipynb.
+Built and explained in the chapter *The encoder* of the book.
 Written by `make package`: change it in the chapter.
 """
 
@@ -13,7 +13,7 @@ import tensorflow as tf
 from cellbycell.tensorflow.multi_head_attention import MultiHeadAttentionTF
 
 
-def draw_weights_tf(layer, seed: int, spread: float = 0.1):
+def draw_weights_tf(layer, seed, spread=0.1):
     """Initialise a layer: the same in both frameworks.
 
     Matrices as in Glorot and Bengio 2010; the scales of norms near 1, the
@@ -29,7 +29,7 @@ def draw_weights_tf(layer, seed: int, spread: float = 0.1):
         weight.assign(values)
 
 
-def normalise_tf(x: tf.Tensor, epsilon: float = 1e-5):
+def normalise_tf(x, epsilon=1e-5):
     """Give each row a mean of zero and a variance of one.
 
     x (..., D); result (..., D), of x's type; whole numbers become float32.
@@ -40,6 +40,7 @@ def normalise_tf(x: tf.Tensor, epsilon: float = 1e-5):
         x = tf.cast(x, tf.float32)
     # float16 ends at 65504, and a square soon passes that: use float32.
     wide = tf.cast(x, tf.float64 if x.dtype == tf.float64 else tf.float32)
+    wide = wide - wide[..., :1]  # so that equal numbers are zeros exactly
     centred = wide - tf.reduce_mean(wide, -1, keepdims=True)  # (..., D)
     variance = tf.reduce_mean(centred**2, -1, keepdims=True)  # (..., 1)
     return tf.cast(centred / tf.sqrt(variance + epsilon), x.dtype)  # (..., D)
@@ -52,31 +53,34 @@ class LayerNormTF(keras.layers.Layer):
     Source: Ba et al. 2016, section 3.
     """
 
-    def __init__(self, d_model: int, epsilon: float = 1e-5):
+    def __init__(self, d_model, epsilon=1e-5):
         super().__init__()
         self.epsilon = epsilon
         self.scale = self.add_weight((d_model,), "ones", name="scale")
         self.shift = self.add_weight((d_model,), "zeros", name="shift")
         self.built = True  # nothing is left for the first call
 
-    def call(self, x: tf.Tensor):
+    def call(self, x):
         return normalise_tf(x, self.epsilon) * self.scale + self.shift
 
 
 class RMSNormTF(keras.layers.Layer):
     """Divide each row by its root mean square, then scale each column.
 
-    x (..., D); result (..., D), of x's type if the scale has that type.
+    x (..., D); result (..., D), of x's type if the scale has that type;
+    whole numbers become float32.
     Source: Zhang and Sennrich 2019, section 4.
     """
 
-    def __init__(self, d_model: int, epsilon: float = 1e-6):
+    def __init__(self, d_model, epsilon=1e-6):
         super().__init__()
         self.epsilon = epsilon
         self.scale = self.add_weight((d_model,), "ones", name="scale")
         self.built = True  # nothing is left for the first call
 
-    def call(self, x: tf.Tensor):
+    def call(self, x):
+        if not x.dtype.is_floating:
+            x = tf.cast(x, tf.float32)
         wide = tf.cast(x, tf.float64 if x.dtype == tf.float64 else tf.float32)
         square = tf.reduce_mean(wide**2, -1, keepdims=True)  # (..., 1)
         fraction = wide * tf.math.rsqrt(square + self.epsilon)  # (..., D)
@@ -90,7 +94,7 @@ class FeedForwardTF(keras.layers.Layer):
     Source: Vaswani et al. 2017, section 3.3.
     """
 
-    def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0):
+    def __init__(self, d_model, d_ff, dropout=0.0):
         super().__init__()
         self.widen = keras.layers.Dense(d_ff)
         self.narrow = keras.layers.Dense(d_model)
@@ -99,7 +103,7 @@ class FeedForwardTF(keras.layers.Layer):
         self.narrow.build((None, d_ff))
         self.built = True  # nothing is left for the first call
 
-    def call(self, x: tf.Tensor, training=None):
+    def call(self, x, training=None):
         hidden = tf.nn.relu(self.widen(x))  # (..., F)
         return self.narrow(self.dropout(hidden, training=training))  # (..., D)
 
@@ -111,7 +115,7 @@ class SwiGLUTF(keras.layers.Layer):
     Source: Shazeer 2020, section 2.
     """
 
-    def __init__(self, d_model: int, d_ff: int):
+    def __init__(self, d_model, d_ff):
         super().__init__()
         self.gate = keras.layers.Dense(d_ff, use_bias=False)
         self.up = keras.layers.Dense(d_ff, use_bias=False)
@@ -121,7 +125,7 @@ class SwiGLUTF(keras.layers.Layer):
         self.down.build((None, d_ff))
         self.built = True  # nothing is left for the first call
 
-    def call(self, x: tf.Tensor):
+    def call(self, x):
         hidden = tf.nn.silu(self.gate(x)) * self.up(x)  # (..., F)
         return self.down(hidden)  # (..., D)
 
@@ -134,16 +138,14 @@ class AddAndNormTF(keras.layers.Layer):
     Sources: Vaswani et al. 2017, section 3.1; Xiong et al. 2020, section 3.
     """
 
-    def __init__(
-        self, d_model: int, norm_first: bool = False, dropout: float = 0.0
-    ):
+    def __init__(self, d_model, norm_first=False, dropout=0.0):
         super().__init__()
         self.norm_first = norm_first
         self.norm = LayerNormTF(d_model)
         self.dropout = keras.layers.Dropout(dropout)
         self.built = True  # nothing is left for the first call
 
-    def call(self, x: tf.Tensor, sublayer):
+    def call(self, x, sublayer):
         if self.norm_first:
             return x + self.dropout(sublayer(self.norm(x)))
         return self.norm(x + self.dropout(sublayer(x)))
@@ -158,12 +160,7 @@ class EncoderLayerTF(keras.layers.Layer):
     """
 
     def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        d_ff: int,
-        norm_first: bool = False,
-        dropout: float = 0.0,
+        self, d_model, num_heads, d_ff, norm_first=False, dropout=0.0
     ):
         super().__init__()
         self.attention = MultiHeadAttentionTF(d_model, num_heads, dropout)
@@ -172,7 +169,7 @@ class EncoderLayerTF(keras.layers.Layer):
         self.around_feed_forward = AddAndNormTF(d_model, norm_first, dropout)
         self.built = True  # nothing is left for the first call
 
-    def call(self, x: tf.Tensor, attention_mask: tf.Tensor | None = None):
+    def call(self, x, attention_mask=None):
         x = self.around_attention(
             x, sublayer=lambda x: self.attention(x, x, x, attention_mask)
         )
@@ -188,12 +185,12 @@ class EncoderTF(keras.layers.Layer):
 
     def __init__(
         self,
-        num_layers: int,
-        d_model: int,
-        num_heads: int,
-        d_ff: int,
-        norm_first: bool = False,
-        dropout: float = 0.0,
+        num_layers,
+        d_model,
+        num_heads,
+        d_ff,
+        norm_first=False,
+        dropout=0.0,
     ):
         super().__init__()
         self.layers = [
@@ -203,7 +200,7 @@ class EncoderTF(keras.layers.Layer):
         self.norm = LayerNormTF(d_model)
         self.built = True  # nothing is left for the first call
 
-    def call(self, x: tf.Tensor, attention_mask: tf.Tensor | None = None):
+    def call(self, x, attention_mask=None):
         for layer in self.layers:
             x = layer(x, attention_mask)
         return self.norm(x)

@@ -1,6 +1,6 @@
 """A Llama, cell by cell: its tensorflow part, for what comes after it.
 
-Built and explained in book/llama.ipynb.
+Built and explained in the chapter *A Llama, cell by cell* of the book.
 Written by `make package`: change it in the chapter.
 """
 
@@ -32,14 +32,7 @@ class LlamaAttentionTF(keras.layers.Layer):
     keys and values of all tokens so far.
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        key_heads: int,
-        d_head: int,
-        base: float = 10000.0,
-    ):
+    def __init__(self, d_model, num_heads, key_heads, d_head, base=10000.0):
         super().__init__()
         self.num_heads, self.key_heads, self.base = num_heads, key_heads, base
         wide, narrow = num_heads * d_head, key_heads * d_head
@@ -52,9 +45,7 @@ class LlamaAttentionTF(keras.layers.Layer):
         self.output_proj.build((None, wide))
         self.built = True  # nothing is left for the first call
 
-    def call(
-        self, x: tf.Tensor, positions, attention_mask: tf.Tensor, cache=None
-    ):
+    def call(self, x, positions, attention_mask, cache=None):
         query = split_heads_tf(self.query_proj(x), self.num_heads)
         key = split_heads_tf(self.key_proj(x), self.key_heads)
         value = split_heads_tf(self.value_proj(x), self.key_heads)
@@ -74,14 +65,7 @@ class LlamaLayerTF(keras.layers.Layer):
     """
 
     def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        key_heads: int,
-        d_head: int,
-        d_ff: int,
-        base,
-        epsilon,
+        self, d_model, num_heads, key_heads, d_head, d_ff, base, epsilon
     ):
         super().__init__()
         self.attention_norm = RMSNormTF(d_model, epsilon)
@@ -92,9 +76,7 @@ class LlamaLayerTF(keras.layers.Layer):
         self.feed_forward = SwiGLUTF(d_model, d_ff)
         self.built = True  # nothing is left for the first call
 
-    def call(
-        self, x: tf.Tensor, positions, attention_mask: tf.Tensor, cache=None
-    ):
+    def call(self, x, positions, attention_mask, cache=None):
         found, cache = self.attention(
             self.attention_norm(x), positions, attention_mask, cache
         )
@@ -114,16 +96,16 @@ class LlamaTF(keras.layers.Layer):
 
     def __init__(
         self,
-        vocab_size: int,
-        num_layers: int,
-        d_model: int,
-        num_heads: int,
-        key_heads: int,
-        d_head: int,
-        d_ff: int,
-        base: float = 10000.0,
-        epsilon: float = 1e-6,
-        tied: bool = False,
+        vocab_size,
+        num_layers,
+        d_model,
+        num_heads,
+        key_heads,
+        d_head,
+        d_ff,
+        base=10000.0,
+        epsilon=1e-6,
+        tied=False,
     ):
         super().__init__()
         self.tied = tied
@@ -137,7 +119,7 @@ class LlamaTF(keras.layers.Layer):
             self.linear.build((None, d_model))
         self.built = True  # nothing is left for the first call
 
-    def call(self, token_ids: tf.Tensor, cache=None, key_mask=None):
+    def call(self, token_ids, cache=None, key_mask=None):
         start = cache[0][0].shape[2] if cache else 0
         slots = tf.range(start + token_ids.shape[1])  # (S,)
         positions = slots[start:]  # (T,)
@@ -165,7 +147,7 @@ def llama_weights_tf(model):
     return {name: part.trainable_variables[0] for name, part in parts}
 
 
-def write_greedily_tf(model, token_ids: tf.Tensor, count: int, key_mask=None):
+def write_greedily_tf(model, token_ids, count, key_mask=None):
     """Return token_ids (B, T) and count more, each the likeliest, by a cache.
 
     key_mask (B, T): True = a token; pads stand on the left.

@@ -1,6 +1,6 @@
 """Multi-head attention: its tensorflow part, for what comes after it.
 
-Built and explained in book/multi_head_attention.ipynb.
+Built and explained in the chapter *Multi-head attention* of the book.
 Written by `make package`: change it in the chapter.
 """
 
@@ -10,14 +10,14 @@ import keras
 import tensorflow as tf
 
 from cellbycell.common.multi_head_attention import (
+    _projections,
     head_width,
     mask_per_head,
-    projections,
 )
 from cellbycell.tensorflow.attention import attend_tf
 
 
-def split_heads_tf(x: tf.Tensor, num_heads: int):
+def split_heads_tf(x, num_heads):
     """Divide the width among the heads.
 
     x (B, T, D); result (B, H, T, K) with K = D / H.
@@ -30,7 +30,7 @@ def split_heads_tf(x: tf.Tensor, num_heads: int):
     return tf.transpose(heads, (0, 2, 1, 3))  # (B, H, T, K)
 
 
-def merge_heads_tf(heads: tf.Tensor):
+def merge_heads_tf(heads):
     """Put the heads side by side, the inverse of split_heads.
 
     heads (B, H, T, K); result (B, T, D) with D = H K.
@@ -52,7 +52,7 @@ class MultiHeadAttentionTF(keras.layers.Layer):
     Source: Vaswani et al. 2017, section 3.2.2.
     """
 
-    def __init__(self, d_model: int, num_heads: int, dropout: float = 0.0):
+    def __init__(self, d_model, num_heads, dropout=0.0):
         super().__init__()
         self.num_heads = num_heads
         self.d_head = head_width(d_model, num_heads)
@@ -61,18 +61,11 @@ class MultiHeadAttentionTF(keras.layers.Layer):
         self.value_proj = keras.layers.Dense(d_model)
         self.output_proj = keras.layers.Dense(d_model)
         self.dropout = keras.layers.Dropout(dropout)
-        for proj in projections(self):
+        for proj in _projections(self):
             proj.build((None, d_model))
         self.built = True  # nothing is left for the first call
 
-    def call(
-        self,
-        query: tf.Tensor,
-        key: tf.Tensor,
-        value: tf.Tensor,
-        attention_mask: tf.Tensor | None = None,
-        need_weights: bool = False,
-    ):
+    def call(self, query, key, value, attention_mask=None, need_weights=False):
         query = split_heads_tf(self.query_proj(query), self.num_heads)
         key = split_heads_tf(self.key_proj(key), self.num_heads)
         value = split_heads_tf(self.value_proj(value), self.num_heads)
@@ -89,7 +82,7 @@ def to_keras_layer(layer):
     theirs = keras.layers.MultiHeadAttention(*heads)
     theirs.build((None, None, d_model), (None, None, d_model))
     arrays = []
-    for proj in projections(layer)[:3]:
+    for proj in _projections(layer)[:3]:
         kernel, bias = proj.get_weights()
         arrays += [kernel.reshape(d_model, *heads), bias.reshape(heads)]
     kernel, bias = layer.output_proj.get_weights()

@@ -1,6 +1,6 @@
 """The similarity of positions: its tensorflow part, for what comes after it.
 
-Built and explained in book/position_similarity.ipynb.
+Built and explained in the chapter *The similarity of positions* of the book.
 Written by `make package`: change it in the chapter.
 """
 
@@ -9,7 +9,7 @@ import tensorflow as tf
 from cellbycell.common.position_similarity import frequencies
 
 
-def rotation_tf(offset, d_model: int, base: float = 10000.0):
+def rotation_matrix_tf(offset, d_model, base=10000.0):
     """Return the matrix that moves every position by offset, (D, D).
 
     offset: any number, negative to step back. d_model: even. The columns
@@ -23,7 +23,7 @@ def rotation_tf(offset, d_model: int, base: float = 10000.0):
     return tf.linalg.LinearOperatorBlockDiag(list(operators)).to_dense()
 
 
-def squares_gradient_tf(function, x: tf.Tensor):
+def _squares_gradient_tf(function, x):
     """Return the gradient at x of the sum of squares of function(x)."""
     x = tf.Variable(x)
     with tf.GradientTape() as tape:

@@ -1,6 +1,6 @@
 """Which token next?: its tensorflow part, for what comes after it.
 
-Built and explained in book/sampling.ipynb.
+Built and explained in the chapter *Which token next?* of the book.
 Written by `make package`: change it in the chapter.
 """
 
@@ -11,7 +11,7 @@ import tensorflow as tf
 from cellbycell.tensorflow.decoder import append_ids_tf
 
 
-def keep_top_k_tf(logits: tf.Tensor, k):
+def keep_top_k_tf(logits, k):
     """Return logits (..., N) with -inf at all but the k largest.
 
     Of equal logits, the first are kept.
@@ -22,7 +22,7 @@ def keep_top_k_tf(logits: tf.Tensor, k):
     return tf.where(ranks < k, logits, dropped)
 
 
-def keep_top_p_tf(logits: tf.Tensor, p):
+def keep_top_p_tf(logits, p):
     """Return logits (..., N) with -inf beyond the fewest that reach p.
 
     The largest stays. Long sums of small numbers need float64.
@@ -39,7 +39,7 @@ def keep_top_p_tf(logits: tf.Tensor, p):
     return tf.where(kept, logits, dropped)
 
 
-def keep_min_p_tf(logits: tf.Tensor, min_p):
+def keep_min_p_tf(logits, min_p):
     """Return logits (..., N) with -inf below min_p times the likeliest."""
     probs = tf.nn.softmax(logits)  # (..., N)
     limit = min_p * tf.reduce_max(probs, -1, keepdims=True)  # (..., 1)
@@ -47,13 +47,7 @@ def keep_min_p_tf(logits: tf.Tensor, min_p):
     return tf.where(probs < limit, dropped, logits)
 
 
-def filter_logits_tf(
-    logits: tf.Tensor,
-    temperature: float = 1.0,
-    k=None,
-    p: float = 1.0,
-    min_p: float = 0.0,
-):
+def filter_logits_tf(logits, temperature=1.0, k=None, p=1.0, min_p=0.0):
     """Return logits (..., N) over the temperature, with -inf at the tail.
 
     Temperature 0 keeps only the largest. The order is Transformers'.
@@ -68,9 +62,7 @@ def filter_logits_tf(
     return keep_min_p_tf(logits, min_p) if min_p > 0 else logits
 
 
-def sample_decode_tf(
-    model, token_ids: tf.Tensor, noise, end_id: int, **settings
-):
+def sample_decode_tf(model, token_ids, noise, end_id, **settings):
     """Return token_ids (B, T) and what a model writes behind them.
 
     After end_id a row has zeros. model: ids (B, T) to logits (B, T, N);

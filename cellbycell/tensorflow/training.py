@@ -1,26 +1,26 @@
 """Training a Transformer: its tensorflow part, for what comes after it.
 
-Built and explained in book/training.ipynb.
+Built and explained in the chapter *Training a Transformer* of the book.
 Written by `make package`: change it in the chapter.
 """
 
 import tensorflow as tf
 
 
-def smooth_targets_tf(
-    target_ids: tf.Tensor,
-    vocab_size: int,
-    smoothing: float = 0.1,
-    dtype=tf.float32,
-):
-    """Return the probabilities that are asked for, (B, T, N)."""
+def smooth_targets_tf(target_ids, vocab_size, smoothing=0.1, dtype=tf.float32):
+    """Return the probabilities that are asked for, (B, T, N).
+
+    target_ids (B, T); the framework raises its own error unless all of them
+    are at least 0 and less than vocab_size.
+    """
+    target_ids = tf.cast(target_ids, tf.int32)
+    tf.debugging.assert_non_negative(target_ids)
+    tf.debugging.assert_less(target_ids, vocab_size)
     right = tf.one_hot(target_ids, vocab_size, dtype=dtype)  # (B, T, N)
     return (1 - smoothing) * right + smoothing / vocab_size
 
 
-def smoothed_loss_tf(
-    logits: tf.Tensor, target_ids: tf.Tensor, smoothing: float = 0.1
-):
+def smoothed_loss_tf(logits, target_ids, smoothing=0.1):
     """Return the smoothed cross-entropy, the mean over the tokens, ().
 
     logits (B, T, N), computed in float32 or float64; target_ids (B, T),

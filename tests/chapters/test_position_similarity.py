@@ -178,7 +178,7 @@ def test_rotations_step_for_numbers_of_any_type(
 ):
     d = 2 * half
     rows = book["position_table"](101, d, base, torch.float64).numpy()
-    for rotation in twins("rotation"):
+    for rotation in twins("rotation_matrix"):
         matrix = rotation(kind(k), d, base)
         assert matrix.shape == (d, d) and matrix.dtype == np.float64
         np.testing.assert_allclose(matrix @ rows[50], rows[50 + k], atol=1e-12)
@@ -192,7 +192,7 @@ def test_odd_widths_are_refused(book, twins, width):
         (book["similarity"], 1, width),
         (book["closest_return"], width, 9),
         (book["in_order"], 9, width),
-        *((rotation, 1, width) for rotation in twins("rotation")),
+        *((rotation, 1, width) for rotation in twins("rotation_matrix")),
         *(
             (rounded, [1, 2], width, float32)
             for rounded in twins("rounded_positions")

@@ -330,8 +330,8 @@ def test_order_error_counts_in_both_directions(book, kind, sign):
 def test_sets_of_checks_are_no_larger_than_needed(book):
     one = {"a": {"u": False, "v": True}, "b": {"u": False, "v": False}}
     two = {"a": {"u": False, "v": True}, "b": {"u": True, "v": False}}
-    assert book["smallest_sets"](one) == [("u",)]
-    assert book["smallest_sets"](two) == [("u", "v")]
+    assert book["_smallest_sets"](one) == [("u",)]
+    assert book["_smallest_sets"](two) == [("u", "v")]
 
 
 # The moving figure; test_interactive.py holds the page to these functions

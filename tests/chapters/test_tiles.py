@@ -180,8 +180,8 @@ def test_joining_is_a_sum_with_a_zero(book):
     out, total = drawn(0, (3, 5, 2), (3, 5))
     none = np.zeros((5, 2)), np.full(5, -np.inf)
     for join, tensor in [
-        (book["join"], torch.tensor),
-        (book["join_tf"], book["tf"].constant),
+        (book["join_attention"], torch.tensor),
+        (book["join_attention_tf"], book["tf"].constant),
     ]:
         a, b, c, zero = (
             (tensor(x), tensor(y))
@@ -203,5 +203,3 @@ def test_a_sink_far_below_takes_nothing_and_far_above_takes_all(twins):
         np.testing.assert_allclose(with_sink(out, total, total - 90), out)
         np.testing.assert_allclose(with_sink(out, total, total), out / 2)
         assert abs(with_sink(out, total, total + 90)).max() < 1e-30
-
-

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
@@ -59,6 +60,17 @@ def test_every_import_is_used(path):
         for alias in node.names
     }
     assert imported <= package.names_in(source)
+
+
+@pytest.mark.parametrize("part", package.PARTS)
+def test_a_name_with_an_underscore_stays_in_its_module(part):
+    """The reference page lists what `__all__` does."""
+    known = vars(import_module(f"cellbycell.{part}"))
+    assert {*known["__all__"]} == {
+        name for name, value in known.items() if callable(value)
+    }
+    for name in known["__all__"]:
+        assert not name.startswith("_") and known[name].__doc__, name
 
 
 @pytest.mark.parametrize("part", WITHOUT)

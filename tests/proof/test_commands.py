@@ -168,6 +168,10 @@ def test_repository_changes_its_address_and_nothing_else(copy):
     for part in (citation, citation["preferred-citation"]):
         assert part["url"] == "https://some-body.github.io/a.book_2/"
         assert part["repository-code"].endswith(".com/some-body/a.book_2")
+    # Where a module's chapter is, for a reader who has the package alone.
+    module = copy / "cellbycell" / "pytorch" / "masks.py"
+    page = "https://some-body.github.io/a.book_2/book/masks.html\n"
+    assert page in module.read_text("utf-8")
     assert run(old.decode()).returncode == 0
     assert [path.read_bytes() for path in files] == before
     assert (copy / "CITATION.cff").read_text("utf-8") == text("CITATION.cff")

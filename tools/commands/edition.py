@@ -9,7 +9,16 @@ import re
 
 from bs4 import BeautifulSoup
 
-from tools.settings import BOOK, CITATION, HTML, ROOT, contents, edition, slug
+from tools.settings import (
+    BOOK,
+    CITATION,
+    HTML,
+    ROOT,
+    contents,
+    edition,
+    site,
+    slug,
+)
 
 PACKAGE = ROOT / "cellbycell" / "__init__.py"
 PAGE = BOOK / "teach.md"
@@ -21,9 +30,8 @@ def facts():
     version, date = edition()
     found = {"version": version, "date-released": date}
     found |= {"url": "", "repository-code": ""}
-    owner, name = slug().split("/")
-    if owner != "OWNER":
-        found["url"] = f"https://{owner.lower()}.github.io/{name}/"
+    if address := site():
+        found["url"] = address
         found["repository-code"] = f"https://github.com/{slug()}"
     return found
 

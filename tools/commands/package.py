@@ -2,8 +2,9 @@
 
 A cell with the tag `export` defines what later chapters use. Its text goes
 into a module of its chapter: below cellbycell/pytorch or cellbycell/tensorflow
-if it names that framework, below cellbycell/common if it names neither.
-Everything else in cellbycell/ is written by hand.
+if it names that framework, below cellbycell/common if it names neither. A name
+that begins with an underscore is there, and nowhere else: it is no part of
+what a reader takes home. Everything else in cellbycell/ is written by hand.
 """
 
 import ast
@@ -14,7 +15,7 @@ import symtable
 import sys
 
 from tools.notebooks import Notebook, tags
-from tools.settings import ROOT, chapters
+from tools.settings import ROOT, chapters, site
 
 PACKAGE = ROOT / "cellbycell"
 PARTS = {
@@ -24,7 +25,7 @@ PARTS = {
 }
 DOCSTRING = '''"""{}: its {} part, for what comes after it.
 
-Built and explained in book/{}.ipynb.
+Built and explained in {}
 Written by `make package`: change it in the chapter.
 """
 '''
@@ -32,19 +33,6 @@ FRAMEWORKS = {
     "pytorch": {"torch", "nn", "F"},
     "tensorflow": {"tf", "keras"},
 }
-# What an argument is, by its name, which means the same in the whole book. One
-# with a number for its default is of that number's type.
-TYPES = dict.fromkeys(
-    "count d_ff d_head d_model end_id key_heads max_len num_heads num_layers "
-    "seed seq_len start_id step vocab_size warmup".split(),
-    "int",
-) | dict.fromkeys(
-    "attention_mask heads input_ids key logits memory memory_mask next_ids "
-    "query source_ids target_ids token_ids value written x".split(),
-    "Tensor",
-)
-TENSORS = {"pytorch": "torch.Tensor", "tensorflow": "tf.Tensor"}
-IMPORTS = {"pytorch": "import torch", "tensorflow": "import tensorflow as tf"}
 
 
 class PackageError(Exception):
@@ -75,20 +63,28 @@ def modules(notebooks):
                 if home.split(".")[1] in (part, "common")
             }
             lines = needed(cells, made, known, notebook)
-            lines.append(IMPORTS.get(part, ""))  # for types; or it is removed
-            docstring = DOCSTRING.format(title, part, stem)
-            texts = ("\n" + text_of(cell, part) + "\n" for cell in cells)
+            docstring = DOCSTRING.format(title, part, place(title, stem))
+            texts = ("\n" + text_of(cell) + "\n" for cell in cells)
             text = "\n".join([docstring, *lines, "", *texts])
             found[f"{part}/{stem}.py"] = text
     for part, of_module in names.items():
         lines = [f'"""{PARTS[part]}"""\n']
+        listed = []
         for module, made in of_module.items():
-            lines.append(f"from {module} import {', '.join(made)}")
-        listed = sorted(name for made in of_module.values() for name in made)
+            if shown := [name for name in made if not name.startswith("_")]:
+                lines.append(f"from {module} import {', '.join(shown)}")
+                listed += shown
         found[f"{part}/__init__.py"] = "\n".join(
-            [*lines, f"\n__all__ = {listed!r}\n"]
+            [*lines, f"\n__all__ = {sorted(listed)!r}\n"]
         )
     return found
+
+
+def place(title, stem):
+    """Return where a chapter is read: its address, if the book has one."""
+    if address := site():
+        return f"{address}book/{stem}.html"
+    return f"the chapter *{title}* of the book."
 
 
 def imports_of(notebook):
@@ -178,39 +174,10 @@ def free_names(source):
     return free - {*defined(source)}
 
 
-def text_of(cell, part):
-    """Return a cell's text without its title, its arguments typed."""
+def text_of(cell):
+    """Return a cell's text without its title."""
     lines = cell.source.split("\n")
-    nodes = ast.walk(ast.parse(cell.source))
-    for arg, default in sorted(
-        (found for node in nodes for found in arguments(node)),
-        key=lambda found: (found[0].lineno, found[0].end_col_offset),
-        reverse=True,
-    ):
-        if kind := type_of(arg.arg, default, part):
-            line, end = lines[arg.lineno - 1], arg.end_col_offset
-            lines[arg.lineno - 1] = f"{line[:end]}: {kind}{line[end:]}"
     return "\n".join(lines[lines[0].startswith("# @title") :]).strip()
-
-
-def arguments(node):
-    """Yield (argument, its default or None) of a function's definition."""
-    if isinstance(node, ast.FunctionDef):
-        lacking = len(node.args.args) - len(node.args.defaults)
-        yield from zip(
-            node.args.args, lacking * [None] + node.args.defaults, strict=True
-        )
-
-
-def type_of(name, default, part):
-    """Return the type of an argument, or None where it may be several."""
-    value = getattr(default, "value", None)
-    if isinstance(value, (bool, int, float)):
-        return type(value).__name__
-    kind = TYPES.get(name)
-    if kind == "Tensor":
-        kind = TENSORS.get(part)
-    return f"{kind} | None" if kind and default else kind
 
 
 def formatted(text):
@@ -224,23 +191,26 @@ def formatted(text):
     return text
 
 
-def main():
-    """Write the modules; return the exit code."""
+def write():
+    """Write the modules; return how many. Raises PackageError."""
     notebooks = [Notebook.read(ROOT / f"{name}.ipynb") for name in chapters()]
-    try:
-        found = modules(notebooks)
-    except PackageError as error:
-        print(error, file=sys.stderr)
-        return 1
+    found = modules(notebooks)
     for part in PARTS:
         shutil.rmtree(PACKAGE / part, ignore_errors=True)
     for path, text in found.items():
         file = PACKAGE / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(formatted(text), "utf-8")
-    print(f"cellbycell/: {len(found)} files are what the chapters say")
-    return 0
+    return len(found)
+
+
+def main():
+    try:
+        count = write()
+    except PackageError as error:
+        sys.exit(str(error))
+    print(f"cellbycell/: {count} files are what the chapters say")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
