@@ -8,6 +8,7 @@ from cellbycell.pytorch.decoder import (
     Transformer,
     append_ids,
     draw_model,
+    evaluating,
     greedy_decode,
     to_torch_transformer,
 )
@@ -85,6 +86,7 @@ __all__ = [
     "cosines_and_sines",
     "draw_model",
     "draw_weights",
+    "evaluating",
     "filter_logits",
     "gradients_in_tiles",
     "greedy_decode",

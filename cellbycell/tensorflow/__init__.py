@@ -8,6 +8,7 @@ from cellbycell.tensorflow.decoder import (
     TransformerTF,
     append_ids_tf,
     draw_model_tf,
+    evaluating_tf,
     greedy_decode_tf,
 )
 from cellbycell.tensorflow.encoder import (
@@ -85,6 +86,7 @@ __all__ = [
     "cosines_and_sines_tf",
     "draw_model_tf",
     "draw_weights_tf",
+    "evaluating_tf",
     "filter_logits_tf",
     "gradients_in_tiles_tf",
     "greedy_decode_tf",
