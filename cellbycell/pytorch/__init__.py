@@ -1,7 +1,12 @@
 """What the chapters build, in PyTorch."""
 
 from cellbycell.pytorch.attention import attend
-from cellbycell.pytorch.cache import attend_cached, attend_grouped
+from cellbycell.pytorch.cache import (
+    attend_cached,
+    attend_grouped,
+    generate,
+    greedy,
+)
 from cellbycell.pytorch.decoder import (
     Decoder,
     DecoderLayer,
@@ -88,7 +93,9 @@ __all__ = [
     "draw_weights",
     "evaluating",
     "filter_logits",
+    "generate",
     "gradients_in_tiles",
+    "greedy",
     "greedy_decode",
     "join_attention",
     "keep_min_p",

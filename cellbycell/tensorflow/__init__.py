@@ -1,7 +1,12 @@
 """What the chapters build, in TensorFlow."""
 
 from cellbycell.tensorflow.attention import attend_tf
-from cellbycell.tensorflow.cache import attend_cached_tf, attend_grouped_tf
+from cellbycell.tensorflow.cache import (
+    attend_cached_tf,
+    attend_grouped_tf,
+    generate_tf,
+    greedy_tf,
+)
 from cellbycell.tensorflow.decoder import (
     DecoderLayerTF,
     DecoderTF,
@@ -88,8 +93,10 @@ __all__ = [
     "draw_weights_tf",
     "evaluating_tf",
     "filter_logits_tf",
+    "generate_tf",
     "gradients_in_tiles_tf",
     "greedy_decode_tf",
+    "greedy_tf",
     "join_attention_tf",
     "keep_min_p_tf",
     "keep_top_k_tf",
