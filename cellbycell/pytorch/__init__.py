@@ -55,7 +55,7 @@ from cellbycell.pytorch.sampling import (
     keep_min_p,
     keep_top_k,
     keep_top_p,
-    sample_decode,
+    sampler,
 )
 from cellbycell.pytorch.tiles import (
     attend_in_tiles,
@@ -111,7 +111,7 @@ __all__ = [
     "rotary",
     "rotary_halves",
     "rotation_matrix",
-    "sample_decode",
+    "sampler",
     "smooth_targets",
     "smoothed_loss",
     "split_heads",

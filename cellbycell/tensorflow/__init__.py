@@ -55,7 +55,7 @@ from cellbycell.tensorflow.sampling import (
     keep_min_p_tf,
     keep_top_k_tf,
     keep_top_p_tf,
-    sample_decode_tf,
+    sampler_tf,
 )
 from cellbycell.tensorflow.tiles import (
     attend_in_tiles_tf,
@@ -111,7 +111,7 @@ __all__ = [
     "rotary_halves_tf",
     "rotary_tf",
     "rotation_matrix_tf",
-    "sample_decode_tf",
+    "sampler_tf",
     "smooth_targets_tf",
     "smoothed_loss_tf",
     "split_heads_tf",
