@@ -3,7 +3,7 @@
 import ast
 from functools import cache, wraps
 
-from tools.notebooks import tags
+from tools.notebooks import parsed, tags
 
 RULES = []
 # The title that begins the heading of a side road.
@@ -34,12 +34,6 @@ def code_rule(function):
 def folded(cell):
     """Tell whether a cell is folded, as a recap or a solution is."""
     return "hide-input" in tags(cell)
-
-
-@cache
-def parsed(source):
-    """Return the syntax tree of a cell, which nobody may change."""
-    return ast.parse(source)
 
 
 @cache

@@ -4,8 +4,8 @@ import ast
 import re
 from itertools import pairwise
 
-from tools.notebooks import tags
-from tools.rules.common import definitions, parsed, rule
+from tools.notebooks import parsed, tags
+from tools.rules.common import definitions, rule
 
 SIDES = (  # a tag, its twin's, where the twin stands, the libraries it has not
     ("pytorch", "tensorflow", 1, "right below", r"(tf|keras)\."),

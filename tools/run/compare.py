@@ -12,12 +12,15 @@ from pathlib import Path
 
 from nbformat import from_dict
 
+from tools.settings import ROOT
+
 # Of every process that stores or computes outputs.
 ENVIRONMENT = {
     # A CUDA build of torch warns on stderr where there is no GPU, which is no
     # output of the book.
     "PYTHONWARNINGS": "ignore:CUDA initialization",
     "MATPLOTLIBRC": str(Path(__file__).with_name("matplotlibrc")),
+    "PYTHONPATH": str(ROOT),  # this checkout's package
 }
 # The rounding of float32 moves a pixel by 1, what an eye can see by 4 or more.
 FIGURE_TOLERANCE = 2.0

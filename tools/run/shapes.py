@@ -200,10 +200,18 @@ def fits(shape, actual, sizes):
             sizes.setdefault(text, size)
     expected = [
         # Most are letters, and calls are many.
-        size if size is None else sizes.get(text) or eval(text, {}, sizes)
+        size
+        if size is None
+        else sizes.get(text) or eval(code(text), {}, sizes)
         for text, size in zip(shape, actual, strict=True)
     ]
     return expected == list(actual)
+
+
+@cache
+def code(text):
+    """Return what computes a size, such as H * K."""
+    return compile(text, "shape", "eval")
 
 
 class Rewriter(ast.NodeTransformer):
