@@ -6,18 +6,6 @@ is right, that it was not attempted, or which mistake it makes.
 
 import numpy as np
 
-__all__ = [
-    "Answer",
-    "Wrong",
-    "agree",
-    "judged",
-    "passes",
-    "rearranged",
-    "require",
-    "require_each",
-    "to_numbers",
-]
-
 # What NumPy says of a mistake that many make, and what to do about it.
 _ADVICE = {
     "could not be broadcast": "keepdims=True keeps the axis of a sum or mean",

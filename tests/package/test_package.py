@@ -1,8 +1,10 @@
 """Each part of the package stands alone, and says what each name does."""
 
+import re
 import subprocess
 import sys
 from importlib import import_module
+from inspect import getdoc, signature
 from pathlib import Path
 
 import pytest
@@ -44,3 +46,28 @@ def test_a_part_imports_no_other_framework(part):
         check=True,
     )
     assert not {*without.split()} & {*done.stdout.split()}
+
+
+FOLDER = Path(cellbycell.__file__).parent
+BY_HAND = ["kit", *sorted(path.stem for path in FOLDER.glob("[a-z]*.py"))]
+
+
+@pytest.mark.parametrize("part", BY_HAND)
+def test_what_is_written_by_hand_says_what_it_takes_and_returns(part):
+    """In the sections of numpydoc, of which the reference makes tables."""
+    module = pytest.importorskip(f"cellbycell.{part}")
+    public = getattr(module, "__all__", vars(module))
+    for name, thing in vars(module).items():
+        own = getattr(thing, "__module__", "").startswith("cellbycell.")
+        if name not in public or name.startswith("_") or not own:
+            continue
+        if isinstance(thing, type) and issubclass(thing, Exception):
+            continue
+        doc = getdoc(thing)
+        found = re.findall(r"(?ms)^(\w+)\n-+\n(.*?)(?=\n\n|\Z)", doc)
+        sections = dict(found)
+        told = re.findall(r"(?m)^\S.*$", sections.get("Parameters", ""))
+        told = ", ".join(told).replace("*", "").split(", ")
+        assert told == [*signature(thing).parameters], name
+        for verb, section in [("Return", "Returns"), ("Raise", "Raises")]:
+            assert not doc.startswith(f"{verb} ") or section in sections, name
