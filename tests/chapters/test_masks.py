@@ -113,7 +113,10 @@ WRONG = {
         "after the softmax": lambda z, mask: softmax(z) * mask,
         "over the queries": lambda z, mask: unshifted(z, mask, axis=0),
         "large scores fail": unshifted,
-        "low scores fail": lambda z, mask: softmax(np.where(mask, z, -1e9)),
+        "low scores fail": [
+            lambda z, mask: softmax(np.where(mask, z, -1e9)),
+            lambda z, mask: softmax(np.where(mask, z, -1e30)),
+        ],
         "gets nan at [1, 0], not zeros": lambda z, mask: softmax(
             np.where(mask, z, -np.inf)
         ),
