@@ -34,7 +34,6 @@ from cellbycell.pytorch.llama import (
     LlamaLayer,
     llama_weights,
     load_llama,
-    write_greedily,
 )
 from cellbycell.pytorch.masks import make_causal_mask
 from cellbycell.pytorch.multi_head_attention import (
@@ -118,5 +117,4 @@ __all__ = [
     "tile_gradients",
     "to_torch_transformer",
     "with_sink",
-    "write_greedily",
 ]
