@@ -2,6 +2,7 @@
 
 from cellbycell.common.decoder import decoder_layer_parameters
 from cellbycell.common.encoder import layer_parameters
+from cellbycell.common.families import DecoderConfig
 from cellbycell.common.llama import (
     as_float32,
     checked_weights,
@@ -20,6 +21,7 @@ from cellbycell.common.rotary import stretched
 from cellbycell.common.training import learning_rate
 
 __all__ = [
+    "DecoderConfig",
     "as_float32",
     "checked_weights",
     "decoder_layer_parameters",
