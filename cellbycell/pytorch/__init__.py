@@ -1,13 +1,19 @@
 """What the chapters build, in PyTorch."""
 
 from cellbycell.pytorch.attention import attend
-from cellbycell.pytorch.cache import attend_cached, attend_grouped
+from cellbycell.pytorch.cache import (
+    attend_cached,
+    attend_grouped,
+    generate,
+    greedy,
+)
 from cellbycell.pytorch.decoder import (
     Decoder,
     DecoderLayer,
     Transformer,
     append_ids,
     draw_model,
+    evaluating,
     greedy_decode,
     to_torch_transformer,
 )
@@ -99,9 +105,12 @@ __all__ = [
     "cosines_and_sines",
     "draw_model",
     "draw_weights",
+    "evaluating",
     "feed_forward",
     "filter_logits",
+    "generate",
     "gradients_in_tiles",
+    "greedy",
     "greedy_decode",
     "join_attention",
     "keep_min_p",

@@ -1,13 +1,19 @@
 """What the chapters build, in TensorFlow."""
 
 from cellbycell.tensorflow.attention import attend_tf
-from cellbycell.tensorflow.cache import attend_cached_tf, attend_grouped_tf
+from cellbycell.tensorflow.cache import (
+    attend_cached_tf,
+    attend_grouped_tf,
+    generate_tf,
+    greedy_tf,
+)
 from cellbycell.tensorflow.decoder import (
     DecoderLayerTF,
     DecoderTF,
     TransformerTF,
     append_ids_tf,
     draw_model_tf,
+    evaluating_tf,
     greedy_decode_tf,
 )
 from cellbycell.tensorflow.encoder import (
@@ -99,10 +105,13 @@ __all__ = [
     "cosines_and_sines_tf",
     "draw_model_tf",
     "draw_weights_tf",
+    "evaluating_tf",
     "feed_forward_tf",
     "filter_logits_tf",
+    "generate_tf",
     "gradients_in_tiles_tf",
     "greedy_decode_tf",
+    "greedy_tf",
     "join_attention_tf",
     "keep_min_p_tf",
     "keep_top_k_tf",

@@ -342,9 +342,10 @@ def weighs(book, model, length):
     names = ["embed_tokens", "input_layernorm", "q_proj", "k_proj", "v_proj"]
     names += ["o_proj", "post_attention_layernorm", "gate_proj", "up_proj"]
     names += ["down_proj", "norm", "lm_head"]
-    vocab_size, layers, d, heads, few, k, d_ff, tied = [
-        *book["llamas"].values()
-    ][model]
+    given = [*book["llamas"].values()][model]
+    vocab_size, d, d_ff = given.vocab_size, given.d_model, given.d_ff
+    layers, heads, few = given.num_layers, given.num_heads, given.key_heads
+    k, tied = given.d_head, given.tied
     shapes = [(vocab_size, d), (d,), (heads * k, d), (few * k, d)]
     shapes += [(few * k, d), (d, heads * k), (d,), (d_ff, d), (d_ff, d)]
     shapes += [(d, d_ff), (d,), (vocab_size, d)]
