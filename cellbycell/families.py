@@ -170,8 +170,12 @@ _EVERY = {
     "num_hidden_layers": count(most=1000),
     "num_attention_heads": count(most=2**12),
     "num_key_value_heads": count(most=2**12),
-    "head_dim": count(None, most=2**16),
+    "head_dim": count(0, most=2**16),
 }
+# Families that have a default of their own where Transformers has no head_dim,
+# and those in which null means that heads share the model's width.
+_NEED_HEAD_DIM = "qwen3 gemma gemma2 gemma3_text ernie4_5 seed_oss".split()
+_NULL_HEAD_DIM = "llama mistral mixtral hunyuan_v1_dense".split()
 # Change nothing with these values.
 _NEUTRAL = {
     "is_causal": only(True, default=True),
@@ -182,7 +186,11 @@ _NEUTRAL = {
     "use_bidirectional_attention": only(False, default=None),
     "use_qk_norm": only(False, default=None),
 }
-_SHARE = HARMLESS["attention_dropout"]
+_SHARE = Entry(
+    "a number from 0 to 1",
+    lambda x: type(x) in (int, float) and 0 <= x <= 1,
+    0.0,
+)
 _PATTERN = Entry("a number or a text", lambda x: type(x) in (int, str), None)
 _TABLE = Entry("a table", lambda x: type(x) is dict, None)
 # Change nothing: training and memory, and rules from which layer_types and
@@ -190,6 +198,8 @@ _TABLE = Entry("a table", lambda x: type(x) is dict, None)
 _HARMLESS = HARMLESS | {
     "cache_implementation": text(None),
     "eod_token_id": HARMLESS["eos_token_id"],
+    "initializer_range": replace(_decimal(-1e-9, 1), default=0.02),
+    "attention_dropout": _SHARE,
     "embd_pdrop": _SHARE,
     "resid_pdrop": _SHARE,
     "residual_dropout": _SHARE,
@@ -248,7 +258,7 @@ def decoder_config(config: Mapping[str, Any]) -> DecoderConfig:
     d_model, num_heads = said["hidden_size"], said["num_attention_heads"]
     key_heads = said["num_key_value_heads"]
     d_head = said["head_dim"] or d_model // num_heads
-    narrow = said["head_dim"] is None and d_model % num_heads
+    narrow = not said["head_dim"] and d_model % num_heads
     if num_heads % key_heads or d_head % 2 or narrow:
         raise ValueError(
             f"{num_heads} heads and {key_heads} key heads of width {d_head}, "
@@ -291,6 +301,10 @@ def _entries(family: str) -> dict[str, Entry]:
         "tie_word_embeddings": flag(switches.get("tied", False)),
     }
     found |= {name: _OWN[name] for name in own.split()}
+    if family in _NEED_HEAD_DIM:
+        found["head_dim"] = count(most=2**16)
+    elif family in _NULL_HEAD_DIM:
+        found["head_dim"] = count(None, most=2**16)
     if family == "seed_oss":
         found["attention_bias"] = flag(True)
     if family in _BY_KIND:

@@ -12,16 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("safetensors")
-pytest.importorskip("transformers")
-torch = pytest.importorskip("torch")
-
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from safetensors.torch import load_file, save_file
-from transformers import AutoConfig, AutoModelForCausalLM
-from transformers.utils import logging
-
 from cellbycell.families import (
     FAMILIES,
     NOT_COVERED,
@@ -30,8 +20,14 @@ from cellbycell.families import (
     load_decoder,
     plain_weights,
 )
-from cellbycell.pytorch import router_shares, run_decoder
 
+files = pytest.importorskip("safetensors.torch")
+hypothesis = pytest.importorskip("hypothesis")
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+pytorch = pytest.importorskip("cellbycell.pytorch")
+
+st = hypothesis.strategies
 pytestmark = pytest.mark.xdist_group("frameworks")
 
 SLIDING, FULL = "sliding_attention", "full_attention"
@@ -82,16 +78,16 @@ TOKEN_IDS = np.random.default_rng(0).integers(3, 13, (2, 9))
 
 @pytest.fixture(scope="module", autouse=True)
 def quiet():
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
 
 
 def save(family, folder, **changes):
     """Write the folder of a small model whose weights are all moved."""
-    config = AutoConfig.for_model(
+    config = transformers.AutoConfig.for_model(
         family, **SIZES | OWN.get(family, {}) | changes
     )
-    model = AutoModelForCausalLM.from_config(config)
+    model = transformers.AutoModelForCausalLM.from_config(config)
     generator = torch.Generator().manual_seed(0)
     for weight in model.parameters():
         drawn = 0.3 * torch.randn(weight.shape, generator=generator)
@@ -107,7 +103,9 @@ def change(folder, **changes):
 
 def theirs(folder):
     """Return the logits (B, T, N) of Transformers."""
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    model = transformers.AutoModelForCausalLM.from_pretrained(
+        folder, dtype=torch.float32, attn_implementation="eager"
+    )
     with torch.no_grad():
         return model.eval()(torch.tensor(TOKEN_IDS)).logits.numpy()
 
@@ -116,7 +114,9 @@ def ours(folder):
     """Return the logits (B, T, N) of the decoder."""
     weights, config = load_decoder(folder)
     weights = {name: torch.tensor(w) for name, w in weights.items()}
-    return run_decoder(weights, torch.tensor(TOKEN_IDS), config).numpy()
+    return pytorch.run_decoder(
+        weights, torch.tensor(TOKEN_IDS), config
+    ).numpy()
 
 
 def agree(folder):
@@ -125,7 +125,9 @@ def agree(folder):
 
 def default_config(family):
     """Return the config.json of a family as Transformers has it, a dict."""
-    return json.loads(AutoConfig.for_model(family).to_json_string())
+    return json.loads(
+        transformers.AutoConfig.for_model(family).to_json_string()
+    )
 
 
 def refusal(said):
@@ -314,8 +316,10 @@ def test_a_stretched_rotation_is_noticed(tmp_path):
     weights, config = load_decoder(tmp_path)
     weights = {name: torch.tensor(w) for name, w in weights.items()}
     text = torch.arange(3, 43)[None] % 13
-    stretched = run_decoder(weights, text, config)
-    plain = run_decoder(weights, text, replace(config, bases=(5e5, 5e5)))
+    stretched = pytorch.run_decoder(weights, text, config)
+    plain = pytorch.run_decoder(
+        weights, text, replace(config, bases=(5e5, 5e5))
+    )
     assert (stretched - plain).abs().max() > 0.01
 
 
@@ -332,24 +336,24 @@ def test_the_decoder_reads_the_weights_that_are_asked_for(family, tmp_path):
     shapes = {name: weight.shape for name, weight in weights.items()}
     assert shapes == decoder_shapes(config)
     weights = Reads({name: torch.tensor(w) for name, w in weights.items()})
-    run_decoder(weights, torch.tensor(TOKEN_IDS), config)
+    pytorch.run_decoder(weights, torch.tensor(TOKEN_IDS), config)
     assert seen == weights.keys()
 
 
 def test_a_folder_with_too_much_or_too_little_is_refused(tmp_path):
     save("qwen3", tmp_path)
     file = tmp_path / "model.safetensors"
-    weights = load_file(file)
+    weights = files.load_file(file)
     name = "model.layers.0.self_attn.q_norm.weight"
     load_decoder(tmp_path)
-    save_file({k: w for k, w in weights.items() if k != name}, file)
+    files.save_file({k: w for k, w in weights.items() if k != name}, file)
     with pytest.raises(ValueError, match="q_norm"):
         load_decoder(tmp_path)
     extra = {"model.layers.0.self_attn.q_proj.bias": weights[name].clone()}
-    save_file(weights | extra, file)
+    files.save_file(weights | extra, file)
     with pytest.raises(ValueError, match=r"q_proj\.bias"):
         load_decoder(tmp_path)
-    save_file(weights, file)
+    files.save_file(weights, file)
     change(tmp_path, num_attention_heads=4)
     with pytest.raises(ValueError, match="asks for"):
         load_decoder(tmp_path)
@@ -358,10 +362,10 @@ def test_a_folder_with_too_much_or_too_little_is_refused(tmp_path):
 def test_two_names_for_one_weight_are_refused(tmp_path):
     save("phi3", tmp_path)
     file = tmp_path / "model.safetensors"
-    weights = load_file(file)
+    weights = files.load_file(file)
     name = "model.layers.0.self_attn.{}_proj.weight"
     alone = {name.format("q"): weights[name.format("qkv")][:24].clone()}
-    save_file(weights | alone, file)
+    files.save_file(weights | alone, file)
     with pytest.raises(ValueError, match="twice"):
         load_decoder(tmp_path)
 
@@ -378,29 +382,6 @@ def test_experts_in_one_array_are_cut(tmp_path):
     cut = plain_weights(packed, config, "mixtral")
     assert len(cut) == 8
     assert all(np.array_equal(cut[n], weights[n]) for n in cut)
-
-
-SCORES = [[0.0, 0, 0, 0], [1, 2, 2, 0], [2, 2, 1, 2], [0, 3, 3, 3]]
-
-
-def test_equal_experts_are_asked_in_their_order():
-    found = router_shares(torch.tensor(SCORES), 2, True)  # (B, C)
-    right = [[0.5, 0.5, 0, 0], [0, 0.5, 0.5, 0], [0.5, 0.5, 0, 0]]
-    assert np.allclose(found, [*right, [0, 0.5, 0.5, 0]])
-    assert found.count_nonzero(dim=-1).tolist() == [2] * 4
-
-
-def test_equal_experts_are_the_same_in_both_frameworks():
-    tf = pytest.importorskip("tensorflow")
-    from cellbycell.tensorflow import router_shares_tf
-
-    rng = np.random.default_rng(0)
-    scores = rng.integers(0, 3, (64, 8)).astype(np.float32)
-    for count in (1, 3, 7):
-        found = router_shares(torch.tensor(scores), count, False).numpy()
-        twin = router_shares_tf(tf.constant(scores), count, False).numpy()
-        assert np.array_equal(found > 0, twin > 0)
-        assert np.allclose(found, twin)
 
 
 # What the fuzz puts into a config, besides what stands there.
@@ -423,7 +404,7 @@ def written(family):
     """Return a folder that Transformers wrote, and what is in it."""
     folder = Path(tempfile.mkdtemp())
     save(family, folder)
-    weights = load_file(folder / "model.safetensors")
+    weights = files.load_file(folder / "model.safetensors")
     return json.loads((folder / "config.json").read_text()), weights
 
 
@@ -469,7 +450,7 @@ def outcome(said, weights, cut):
         folder = Path(name)
         (folder / "config.json").write_text(json.dumps(said))
         file = folder / "model.safetensors"
-        save_file(weights, file)
+        files.save_file(weights, file)
         if cut == 0:
             file.write_bytes(file.read_bytes()[:-1])
         try:
@@ -484,13 +465,13 @@ def outcome(said, weights, cut):
     return "equal" if off < 1e-4 else f"logits are off by {off}"
 
 
-@settings(
+@hypothesis.settings(
     max_examples=200,
     deadline=None,
     derandomize=True,
     database=None,
-    suppress_health_check=list(HealthCheck),
+    suppress_health_check=list(hypothesis.HealthCheck),
 )
-@given(folders())
+@hypothesis.given(folders())
 def test_a_changed_folder_is_refused_or_read_as_transformers_does(folder):
     assert outcome(*folder) in ("refused", "equal")
