@@ -191,13 +191,16 @@ _SHARE = Entry(
     lambda x: type(x) in (int, float) and 0 <= x <= 1,
     0.0,
 )
+_ID = Entry("an id", lambda x: type(x) is int, None)
 _PATTERN = Entry("a number or a text", lambda x: type(x) in (int, str), None)
 _TABLE = Entry("a table", lambda x: type(x) is dict, None)
 # Change nothing: training and memory, and rules from which layer_types and
 # no_rope_layers were made.
 _HARMLESS = HARMLESS | {
     "cache_implementation": text(None),
-    "eod_token_id": HARMLESS["eos_token_id"],
+    "pad_token_id": _ID,
+    "bos_token_id": _ID,
+    "eod_token_id": _ID,
     "initializer_range": replace(_decimal(-1e-9, 1), default=0.02),
     "attention_dropout": _SHARE,
     "embd_pdrop": _SHARE,
@@ -264,9 +267,14 @@ def decoder_config(config: Mapping[str, Any]) -> DecoderConfig:
             f"{num_heads} heads and {key_heads} key heads of width {d_head}, "
             f"in a model of width {d_model}, do not fit: {_ADVICE}."
         )
+    pad, vocab_size = said["pad_token_id"] or 0, said["vocab_size"]
+    if not -vocab_size <= pad < vocab_size:
+        raise ValueError(
+            f"pad_token_id is {pad}, and vocab_size {vocab_size}: {_ADVICE}."
+        )
     bases, windows = _layers(config, said, d_head)
     found = {
-        "vocab_size": said["vocab_size"],
+        "vocab_size": vocab_size,
         "d_model": d_model,
         "num_heads": num_heads,
         "key_heads": key_heads,

@@ -98,7 +98,7 @@ def router_shares(scores, count, to_one):
     """
     shares = scores.softmax(dim=-1)  # (..., C)
     best, chosen = shares.sort(dim=-1, descending=True, stable=True)
-    best, chosen = best[..., :count], chosen[..., :count]  # (..., C)
+    best, chosen = best[..., :count], chosen[..., :count]
     if to_one:
         best = best / best.sum(dim=-1, keepdim=True)
     spread = F.one_hot(chosen, scores.shape[-1])  # (..., C)

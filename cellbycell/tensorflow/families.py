@@ -102,7 +102,7 @@ def router_shares_tf(scores, count, to_one):
     of a token sum to one.
     """
     shares = tf.nn.softmax(scores)  # (..., C)
-    best, chosen = tf.math.top_k(shares, count)  # (..., C)
+    best, chosen = tf.math.top_k(shares, count)
     if to_one:
         best = best / tf.reduce_sum(best, -1, keepdims=True)
     spread = tf.one_hot(chosen, scores.shape[-1])  # (..., C)

@@ -223,6 +223,9 @@ REFUSED = [
     ("gemma2", {"layer_types": SLIDING}, "layer_types"),
     ("qwen2", {"use_sliding_window": "no"}, "use_sliding_window"),
     ("llama", {"model_type": ["llama"]}, "model_type"),
+    ("llama", {"pad_token_id": 32000}, "pad_token_id"),
+    ("seed_oss", {"residual_dropout": 6}, "residual_dropout"),
+    ("smollm3", {"head_dim": None}, "head_dim"),
 ]
 
 
