@@ -362,6 +362,34 @@ def test_a_folder_with_too_much_or_too_little_is_refused(tmp_path):
         load_decoder(tmp_path)
 
 
+def test_the_decoder_computes_where_its_weights_are(tmp_path):
+    save("mixtral", tmp_path)
+    weights, config = load_decoder(tmp_path)
+    weights = {n: torch.tensor(w, device="meta") for n, w in weights.items()}
+    logits = pytorch.run_decoder(
+        weights, torch.tensor(TOKEN_IDS, device="meta"), config
+    )
+    assert logits.device.type == "meta" and logits.shape == (2, 9, 13)
+
+
+def test_in_bfloat16_the_norms_of_llama_and_gemma_round_elsewhere():
+    from transformers.models.gemma.modeling_gemma import GemmaRMSNorm
+    from transformers.models.llama.modeling_llama import LlamaRMSNorm
+
+    torch.manual_seed(0)
+    scale, x = 1 + 0.3 * torch.randn(512), torch.randn(64, 512)
+    shares = {}
+    for dtype in (torch.float32, torch.bfloat16):
+        gemma, llama = GemmaRMSNorm(512), LlamaRMSNorm(512)
+        kept = scale.bfloat16().float()
+        gemma.weight.data = (kept - 1).float()
+        llama.weight.data = kept.to(dtype)
+        off = gemma(x.to(dtype)).float() - llama(x.to(dtype)).float()
+        shares[dtype] = (off.abs() > 1e-5).float().mean()
+    assert shares[torch.float32] == 0
+    assert 0.1 < shares[torch.bfloat16] < 0.5
+
+
 def test_two_names_for_one_weight_are_refused(tmp_path):
     save("phi3", tmp_path)
     file = tmp_path / "model.safetensors"
