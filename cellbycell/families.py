@@ -176,8 +176,8 @@ _EVERY = {
 # and those in which null means that heads share the model's width.
 _NEED_HEAD_DIM = "qwen3 gemma gemma2 gemma3_text ernie4_5 seed_oss".split()
 _NULL_HEAD_DIM = "llama mistral mixtral hunyuan_v1_dense".split()
-# Change nothing with these values.
-_NEUTRAL = {
+# Change nothing with these values, and something with others.
+_ASKED = {
     "is_causal": only(True, default=True),
     "mlp_only_layers": only([], default=None),
     "decoder_sparse_step": only(1, default=1),
@@ -185,6 +185,10 @@ _NEUTRAL = {
     "mlp_bias": only(False, default=False),
     "use_bidirectional_attention": only(False, default=None),
     "use_qk_norm": only(False, default=None),
+}
+_NEUTRAL = {
+    name: replace(entry, advice="load the folder with Transformers")
+    for name, entry in _ASKED.items()
 }
 _SHARE = Entry(
     "a number from 0 to 1",
