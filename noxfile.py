@@ -28,7 +28,6 @@ TESTS = [
     "book",
     "tests/chapters/test_claims.py",
     "tests/chapters/test_exercises.py",
-    "tests/proof/test_figures.py",
 ]
 
 # Fewer threads and narrower vectors add up in another order: a number that
