@@ -402,6 +402,11 @@ def _base(
             "config.json does not say rope_theta, the base of the rotation: "
             "load the folder with Transformers, and save_pretrained writes it."
         )
+    if base < 1 or rope.get("factor", 1) < 1:
+        raise ValueError(
+            f"rope_theta is {base} and factor {rope.get('factor', 1)}; below "
+            f"1 they turn a pair by more than a radian a step: {_ADVICE}."
+        )
     if plain:
         return base
     if family == "phi3":

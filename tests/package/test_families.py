@@ -212,6 +212,8 @@ REFUSED = [
     ("gemma3_text", {"rope_parameters": {SLIDING: 1e4, FULL: 1e6}}, SLIDING),
     ("llama", {"rope_parameters": "default"}, "rope_parameters"),
     ("llama", {"rope_parameters": PLAIN | {"rope_theta": "5e5"}}, "theta"),
+    ("llama", {"rope_parameters": PLAIN | {"rope_theta": 1e-5}}, "radian"),
+    ("llama", {"rope_parameters": STRETCHED | {"factor": 0.5}}, "radian"),
     ("llama", {"num_hidden_layers": 2.0}, "num_hidden_layers"),
     ("llama", {"num_hidden_layers": True}, "num_hidden_layers"),
     ("llama", {"num_key_value_heads": 5}, "do not fit"),
@@ -497,7 +499,7 @@ def outcome(said, weights, cut):
 
 
 @hypothesis.settings(
-    max_examples=200,
+    max_examples=150,
     deadline=None,
     derandomize=True,
     database=None,
