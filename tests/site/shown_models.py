@@ -221,11 +221,11 @@ def weighs(book, model, length):
 @shows("families", [(8,), (0,), (14,), (16,), (19,)])
 def families(book, family):
     name = list(book["FAMILIES"])[family]
-    switches, plain = book["known"][name]["switches"], book["llama"]
-    frame = book["family_frame"](name, switches, plain, 4)
-    start = book["family_frame"]("llama", plain, plain, 4)
+    config, plain = book["known"][name]["config"], book["llama"]
+    frame = book["family_frame"](name, config, plain)
+    start = book["family_frame"]("llama", plain, plain)
     assert start["said"].startswith("llama: 0 of 13")
-    other = book["in_words"](switches, plain).keys() - {"epsilon"}
+    other = book["in_words"](config, plain).keys() - {"epsilon"}
     assert bool(other) == (frame["parts"] != start["parts"])
     heads = {f"head-{part}": part for part in frame["parts"]}
     return frame["said"], frame["parts"] | heads
