@@ -80,7 +80,7 @@ def read_checkpoint(
     if whole.is_file() or not index.is_file():
         return config, _read_tensors(_present(whole))
     listed = _read_json(index).get("weight_map")
-    named = listed.values() if isinstance(listed, dict) else [None]
+    named = listed.values() if isinstance(listed, dict) and listed else [None]
     if not all(isinstance(x, str) and Path(x).name == x for x in named):
         raise ValueError(
             f"{index.name} does not say which tensor is in which file of its "
@@ -324,9 +324,10 @@ def _short(value: Any) -> str:
 
 
 _DTYPE = only("float32", "float16", "bfloat16", "float64", default=None)
+_ID = Entry("an id", lambda x: type(x) is int and abs(x) < 2**31, None)
 _IDS = Entry(
     "an id, or a list of ids",
-    lambda x: all(type(y) is int for y in (x if type(x) is list else [x])),
+    lambda x: _ID.fits(x) or type(x) is list and all(map(_ID.fits, x)),
     None,
 )
 # Names, training, memory, and ids of tokens: they change no logits.
@@ -347,8 +348,8 @@ HARMLESS: dict[str, Entry] = {
     "pretraining_tp": count(None),
     "dtype": _DTYPE,
     "torch_dtype": _DTYPE,
-    "pad_token_id": _IDS,
-    "bos_token_id": _IDS,
+    "pad_token_id": _ID,
+    "bos_token_id": _ID,
     "eos_token_id": _IDS,
 }
 

@@ -47,7 +47,6 @@ from cellbycell.pytorch.llama import (
     LlamaLayer,
     llama_weights,
     load_llama,
-    write_greedily,
 )
 from cellbycell.pytorch.masks import make_causal_mask
 from cellbycell.pytorch.multi_head_attention import (
@@ -142,5 +141,4 @@ __all__ = [
     "to_torch_transformer",
     "turn_heads",
     "with_sink",
-    "write_greedily",
 ]

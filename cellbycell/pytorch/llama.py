@@ -15,7 +15,6 @@ from cellbycell.checkpoint import (
 )
 from cellbycell.common.llama import llama_parts
 from cellbycell.pytorch.cache import attend_grouped
-from cellbycell.pytorch.decoder import append_ids
 from cellbycell.pytorch.encoder import RMSNorm, SwiGLU
 from cellbycell.pytorch.multi_head_attention import merge_heads, split_heads
 from cellbycell.pytorch.rotary import rotary_halves
@@ -121,21 +120,6 @@ def llama_weights(model):
     """Return the weights of a Llama by their names in a checkpoint."""
     parts = llama_parts(model).items()
     return {name: next(part.parameters()) for name, part in parts}
-
-
-def write_greedily(model, token_ids, count, key_mask=None):
-    """Return token_ids (B, T) and count more, each the likeliest, by a cache.
-
-    key_mask (B, T): True = a token; pads stand on the left.
-    """
-    written, new_ids, cache = token_ids, token_ids, []
-    for _ in range(count):
-        logits, cache = model(new_ids, cache, key_mask)
-        new_ids = logits[:, -1:].argmax(-1)  # (B, 1)
-        written = append_ids(written, new_ids[:, 0])
-        if key_mask is not None:
-            key_mask = append_ids(key_mask, key_mask[:, -1])
-    return written
 
 
 def load_llama(folder):

@@ -46,7 +46,6 @@ from cellbycell.tensorflow.llama import (
     LlamaTF,
     llama_weights_tf,
     load_llama_tf,
-    write_greedily_tf,
 )
 from cellbycell.tensorflow.masks import make_causal_mask_tf
 from cellbycell.tensorflow.multi_head_attention import (
@@ -142,5 +141,4 @@ __all__ = [
     "to_keras_layer",
     "turn_heads_tf",
     "with_sink_tf",
-    "write_greedily_tf",
 ]

@@ -15,7 +15,6 @@ from cellbycell.checkpoint import (
 )
 from cellbycell.common.llama import llama_parts
 from cellbycell.tensorflow.cache import attend_grouped_tf
-from cellbycell.tensorflow.decoder import append_ids_tf
 from cellbycell.tensorflow.encoder import RMSNormTF, SwiGLUTF
 from cellbycell.tensorflow.multi_head_attention import (
     merge_heads_tf,
@@ -132,21 +131,6 @@ def llama_weights_tf(model):
     """Return the weights of a Llama by their names in a checkpoint."""
     parts = llama_parts(model).items()
     return {name: part.trainable_variables[0] for name, part in parts}
-
-
-def write_greedily_tf(model, token_ids, count, key_mask=None):
-    """Return token_ids (B, T) and count more, each the likeliest, by a cache.
-
-    key_mask (B, T): True = a token; pads stand on the left.
-    """
-    written, new_ids, cache = token_ids, token_ids, []
-    for _ in range(count):
-        logits, cache = model(new_ids, cache, key_mask)
-        new_ids = tf.argmax(logits[:, -1:], -1, token_ids.dtype)  # (B, 1)
-        written = append_ids_tf(written, new_ids[:, 0])
-        if key_mask is not None:
-            key_mask = append_ids_tf(key_mask, key_mask[:, -1])
-    return written
 
 
 def load_llama_tf(folder):

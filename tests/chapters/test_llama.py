@@ -90,3 +90,54 @@ def test_half_precision_runs(chapter):
     assert found.dtype == torch.bfloat16
     wanted = book["their_logits"]
     assert (found.float() - wanted).abs().max() < 0.2
+
+
+def test_pairs_for_halves_are_wrong_from_the_second_token_on(chapter):
+    """The first token is right, and the second as bad as any other."""
+    book = chapter("llama")
+    config, weights, model = book["ordinary"]
+    wrong = book["wrong_llama"](config, weights, "rotary by pairs")
+    ids = 1 + book["far_ids"] % 22  # no pad, whose vector is zero
+    with torch.no_grad():
+        gap = (wrong(ids) - model(ids).logits).abs().amax((0, 2))  # (T,)
+    assert gap[0] < 1e-4
+    assert gap[1:].min() > 0.1
+    assert gap[1:20].mean() > 0.5 * gap[-100:].mean()
+
+
+def test_keras_hub_ties_as_well(chapter, tmp_path):
+    from keras_hub.models import LlamaBackbone
+
+    book = chapter("llama")
+    config = book["their_config"]
+    tied = {"tie_word_embeddings": True, "rms_norm_eps": 1e-5}
+    theirs = book["saved"](tmp_path, config, **tied)
+    backbone = LlamaBackbone(
+        vocabulary_size=config.vocab_size,
+        num_layers=config.num_hidden_layers,
+        num_query_heads=config.num_attention_heads,
+        hidden_dim=config.hidden_size,
+        intermediate_dim=config.intermediate_size,
+        num_key_value_heads=config.num_key_value_heads,
+        layer_norm_epsilon=1e-5,
+        tie_word_embeddings=True,
+    )
+    _, weights = book["read_checkpoint"](tmp_path)
+    assert "lm_head.weight" not in weights
+    book["fill_hub"](backbone, weights)
+    found = book["hub_logits"](backbone, book["token_ids_tf"])
+    wanted = theirs(book["token_ids"]).logits.detach()
+    assert np.allclose(found, wanted, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"key_heads": 4}, "4 key heads for 6 heads"),
+        ({"d_head": 5}, "of width 5"),
+    ],
+)
+def test_sizes_have_to_fit(chapter, change, says):
+    book = chapter("llama")
+    with pytest.raises(ValueError, match=says):
+        book["replace"](book["config"], **change)
