@@ -430,6 +430,7 @@ MORE = ["rope_theta", "rope_scaling", "layer_types", "use_sliding_window"]
 MORE += ["num_experts", "partial_rotary_factor", "is_causal", "hidden_act"]
 MORE += ["original_max_position_embeddings", "sliding_window", "use_qk_norm"]
 MORE += ["something_new", "quantization_config", "hidden_activation"]
+MORE += 8 * ["rope_parameters"]  # has most to be wrong in
 
 
 @cache
