@@ -28,13 +28,25 @@ from cellbycell.pytorch.encoder import (
     draw_weights,
     normalise,
 )
+from cellbycell.pytorch.families import (
+    asking_heads,
+    feed_forward,
+    mixture,
+    project,
+    router_shares,
+    run_decoder,
+    run_layer,
+    scale_rows,
+    self_attention,
+    soft_cap,
+    turn_heads,
+)
 from cellbycell.pytorch.llama import (
     Llama,
     LlamaAttention,
     LlamaLayer,
     llama_weights,
     load_llama,
-    write_greedily,
 )
 from cellbycell.pytorch.masks import make_causal_mask
 from cellbycell.pytorch.multi_head_attention import (
@@ -83,6 +95,7 @@ __all__ = [
     "SwiGLU",
     "Transformer",
     "append_ids",
+    "asking_heads",
     "attend",
     "attend_cached",
     "attend_grouped",
@@ -92,6 +105,7 @@ __all__ = [
     "draw_model",
     "draw_weights",
     "evaluating",
+    "feed_forward",
     "filter_logits",
     "generate",
     "gradients_in_tiles",
@@ -105,18 +119,30 @@ __all__ = [
     "load_llama",
     "make_causal_mask",
     "merge_heads",
+    "mixture",
     "normalise",
     "pairs_to_halves",
     "position_table",
+    "project",
     "rotary",
     "rotary_halves",
     "rotation_matrix",
+<<<<<<< HEAD
     "sampler",
+=======
+    "router_shares",
+    "run_decoder",
+    "run_layer",
+    "sample_decode",
+    "scale_rows",
+    "self_attention",
+>>>>>>> families
     "smooth_targets",
     "smoothed_loss",
+    "soft_cap",
     "split_heads",
     "tile_gradients",
     "to_torch_transformer",
+    "turn_heads",
     "with_sink",
-    "write_greedily",
 ]

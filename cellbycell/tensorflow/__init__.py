@@ -33,7 +33,6 @@ from cellbycell.tensorflow.llama import (
     LlamaTF,
     llama_weights_tf,
     load_llama_tf,
-    write_greedily_tf,
 )
 from cellbycell.tensorflow.masks import make_causal_mask_tf
 from cellbycell.tensorflow.multi_head_attention import (
@@ -118,5 +117,4 @@ __all__ = [
     "tile_gradients_tf",
     "to_keras_layer",
     "with_sink_tf",
-    "write_greedily_tf",
 ]
