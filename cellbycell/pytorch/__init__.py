@@ -127,16 +127,12 @@ __all__ = [
     "rotary",
     "rotary_halves",
     "rotation_matrix",
-<<<<<<< HEAD
-    "sampler",
-=======
     "router_shares",
     "run_decoder",
     "run_layer",
-    "sample_decode",
+    "sampler",
     "scale_rows",
     "self_attention",
->>>>>>> families
     "smooth_targets",
     "smoothed_loss",
     "soft_cap",
