@@ -294,7 +294,7 @@ def test_a_keras_call_in_training_writes_without_dropout():
             self.model = Model()
             self.built = True
 
-        def call(self, ids):
+        def call(self, ids, training=None):
             return generate_tf(self.model, ids, 3), self.model(ids)
 
     learner, ids = Learner(), tf.constant([[1], [5]])

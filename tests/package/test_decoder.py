@@ -132,7 +132,7 @@ def in_training(write):
             self.dropout = keras.layers.Dropout(0.5, seed=0)
             self.built = True
 
-        def call(self, source_ids):
+        def call(self, source_ids, training=None):
             try:
                 written = write(source_ids)
             except tf.errors.InvalidArgumentError as error:
