@@ -1,7 +1,7 @@
 """Parts of Markdown: code, mathematics, links, headings and sections."""
 
 import re
-from functools import lru_cache
+from functools import cache
 
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])+)\]\(([^)\s]+)\)")
 HEADING = re.compile(r"(?m)^(#+) (.+)$")
@@ -9,26 +9,26 @@ FENCE = re.compile(r"(?ms)^(`{3,}).*?^\1`*\s*$")
 COMMENT = re.compile(r"(?s)<!--.*?-->")
 
 
-@lru_cache(maxsize=4000)
+@cache
 def outside_fences(text):
     """Return a text without code fences and comments."""
     return COMMENT.sub("", FENCE.sub("", text))
 
 
-@lru_cache(maxsize=4000)
+@cache
 def outside_code(text):
     """Return a text without fences and comments, a dot for inline code."""
     return re.sub(r"`[^`\n]*`", "·", outside_fences(text))
 
 
-@lru_cache(maxsize=4000)
+@cache
 def outside_maths(text):
     """Return a text without code and mathematics."""
     text = re.sub(r"(?s)\$\$.*?\$\$", "", outside_code(text))
     return re.sub(r"\$[^$\n]+\$", "", text)
 
 
-@lru_cache(maxsize=4000)
+@cache
 def links(text):
     """Return (text, target) of each link outside of code."""
     return LINK.findall(outside_code(text))
@@ -43,14 +43,6 @@ def headings(text):
 def anchor(title):
     """Return a heading's anchor, as MyST makes it."""
     return re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-")
-
-
-def paragraphs(text):
-    """Return what blank lines divide, with each code fence as one piece."""
-    text = COMMENT.sub("", FENCE.sub("```", text))
-    return [
-        part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()
-    ]
 
 
 def sections(cells):

@@ -137,9 +137,15 @@ def alt_text(cell):
     return cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
 
 
+@cache
+def parsed(source):
+    """Return the syntax tree of a cell, which nobody may change."""
+    return ast.parse(source)
+
+
 def definitions(notebook):
     """Yield (name, source, cell) of the functions and classes defined."""
     for cell in notebook.code:
-        for node in ast.parse(cell.source).body:
+        for node in parsed(cell.source).body:
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
                 yield node.name, ast.unparse(node), cell

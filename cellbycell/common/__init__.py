@@ -2,6 +2,7 @@
 
 from cellbycell.common.decoder import decoder_layer_parameters
 from cellbycell.common.encoder import layer_parameters
+from cellbycell.common.families import DecoderConfig
 from cellbycell.common.llama import LlamaConfig, llama_parts
 from cellbycell.common.masks import largest_change
 from cellbycell.common.multi_head_attention import head_width, mask_per_head
@@ -10,6 +11,7 @@ from cellbycell.common.rotary import stretched
 from cellbycell.common.training import learning_rate
 
 __all__ = [
+    "DecoderConfig",
     "LlamaConfig",
     "decoder_layer_parameters",
     "frequencies",

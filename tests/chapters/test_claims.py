@@ -3,6 +3,7 @@
 import pytest
 
 from tools.notebooks import Notebook, paths
+from tools.run import claims
 from tools.run.calls import check_calls
 from tools.run.tables import check_tables
 from tools.settings import BOOK
@@ -13,13 +14,28 @@ chapters = pytest.mark.parametrize("name", [path.stem for path in paths()])
 
 def fail_with(messages):
     """Fail with the messages alone, if there are any."""
-    if messages:
-        pytest.fail("\n".join(messages), pytrace=False)
+    if text := "\n".join(messages):
+        pytest.fail(text, pytrace=False)
 
 
 @chapters
 def test_shape_comments_and_numbers_in_prose_hold(chapter_run, name):
     fail_with(chapter_run(name).messages)
+
+
+@chapters
+def test_no_number_in_prose_holds_with_another_last_digit(chapter_run, name):
+    changed = [
+        (cell, f"{was[:-1]}{(int(was[-1]) + 1) % 10}", expression, at)
+        for cell, text, at in chapter_run(name).claims
+        for was, expression in claims.find(text)
+        if was[-1].isdigit()
+    ]
+    fail_with(
+        f"{cell}: {said} passes for {expression}, too."
+        for cell, said, expression, at in changed
+        if not claims.check_claims(f"{said}<!--= {expression} -->", at)
+    )
 
 
 @chapters

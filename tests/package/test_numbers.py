@@ -329,6 +329,16 @@ def test_turns_are_made_where_the_numbers_are(name, base):
     assert turn(x, framework.torch.arange(3), base).device == x.device
 
 
+@pytest.mark.parametrize("dtype", EPSILON)
+def test_weights_are_drawn_where_they_are(dtype):
+    framework = PyTorch()
+    layer = framework.layer("FeedForward", 4, 6, dtype=dtype)
+    framework.draw_weights(layer, seed=0)
+    assert {framework.kind(x) for x in layer.parameters()} == {dtype}
+    framework.draw_weights(layer.to("meta"), seed=0)
+    assert {str(x.device) for x in layer.parameters()} == {"meta"}
+
+
 # The loss
 
 
@@ -353,6 +363,22 @@ def test_a_loss_in_half_precision_is_that_of_float32(framework, dtype):
     logits = framework.tensor(framework.wide(logits), "float64")
     wanted = framework.smoothed_loss(logits, target_ids)
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+# A mixture of experts
+
+
+def test_of_equal_experts_the_first_are_asked(framework):
+    """PyTorch's topk does not say which of them it takes."""
+    scores = np.random.default_rng(0).integers(0, 3, (64, 8))  # (B, C)
+    order = np.argsort(-scores, axis=-1, kind="stable")
+    for count in (1, 3, 7):
+        found = framework.router_shares(
+            framework.tensor(scores * 1.0), count, 1
+        )
+        asked = np.zeros(scores.shape, bool)
+        np.put_along_axis(asked, order[:, :count], True, axis=-1)
+        assert np.array_equal(framework.wide(found) > 0, asked)
 
 
 # Checks

@@ -98,11 +98,6 @@ def test_the_check_of_a_symptom_stands_where_its_links_lead():
     fail_with(pages.checks_elsewhere(words(BOOK / "symptoms.md"), notebooks))
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-def test_pages_follow_the_rules_of_prose(path):
-    fail_with(m for rule in pages.PROSE for m in rule(read(path)))
-
-
 def test_the_names_of_the_notation_page_are_the_code_s():
     notebooks = [read(path) for path in paths()]
     fail_with(pages.unknown_names(read(BOOK / "notation.md"), notebooks))

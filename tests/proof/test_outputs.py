@@ -16,7 +16,6 @@ from PIL import Image
 from tools.commands import outputs
 from tools.notebooks import METADATA, Notebook
 from tools.rules import RULES
-from tools.run import compare
 from tools.settings import ROOT
 
 
@@ -48,34 +47,15 @@ def figure(colour):
     return new_output("display_data", data)
 
 
-@pytest.mark.parametrize(
-    ("stored", "computed", "agree"),
-    [
-        ("0.30000000000000004", "0.3", True),
-        ("tensor([0.1235, 2.0000])", "tensor([0.1236, 2.0000])", False),
-        ("8.433e-26", "8.434e-26", False),
-        ("0.0", "1e-300", False),
-        ("1.5 words", "1.5 Words", False),
-        ("12345678901", "12345678902", False),
-        ("1.0 nan", "1.0 inf", False),
-        ("1.5, 2.5", "1.5", False),
-    ],
-)
-def test_decimals_within_a_tolerance_and_the_rest_to_the_letter(
-    stored, computed, agree
-):
-    assert compare.text_agrees(stored, computed) == agree
-
-
 @pytest.fixture(scope="module")
 def comparison(tmp_path_factory):
     """Compare one notebook, a cell for each fault, in one kernel."""
     path = tmp_path_factory.mktemp("nbval") / "faulty.ipynb"
     stream = new_output("stream", name="stdout", text="a\n")
     cells = {
-        "same": code("0.1 + 0.2", value("0.3")),
+        "same": code("0.1 + 0.2", value("0.30000000000000004")),
         "text": code("'a'", value("'b'")),
-        "decimal": code("1.2345", value("1.2346")),
+        "decimal": code("1.23456789", value("1.23456788")),
         "integer": code("7", value("8")),
         "missing": code("7"),
         "surplus": code("x = 7", value("7")),
@@ -134,14 +114,3 @@ def test_outputs_are_stored_once_and_for_all(notebook, capsys):
     assert outputs.main([str(notebook.path)]) == 0
     assert notebook.path.read_bytes() == stored
     assert "stored" in (out := capsys.readouterr().out) and "unchanged" in out
-
-
-def test_a_cell_that_fails_is_named_with_its_line(notebook, capsys):
-    notebook.code[2].source = "x = 1\n1 / 0"
-    outputs.write(notebook)
-    before = notebook.path.read_bytes()
-    assert outputs.main([str(notebook.path)]) == 1
-    said = capsys.readouterr().err
-    assert "small.ipynb [3], line 2: ZeroDivisionError: division" in said
-    assert "was left as it was" in said
-    assert notebook.path.read_bytes() == before

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.rules.book import files_not_built, one_name_one_body
+from tools.rules.book import one_name_one_body
 
 
 @pytest.fixture
@@ -29,8 +29,3 @@ def test_constant_text_with_two_values_is_rejected(books):
     books[1].code[1].source = 'SCRIPT = """erase()"""\nscript = "other"'
     (message,) = one_name_one_body(books)
     assert "b.ipynb [2]: SCRIPT differs from the one in" in message
-
-
-def test_notebook_missing_from_the_contents_is_rejected(notebook):
-    (message,) = files_not_built([notebook])
-    assert "_toc.yml" in message

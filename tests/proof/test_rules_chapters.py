@@ -115,7 +115,6 @@ FAULTS = [  # what it is, how it is made, what the message says
         lambda nb: nb.node.metadata.update(kernelspec={"name": "conda"}),
         *("small.ipynb", "metadata", "make outputs NB="),
     ),
-    ("a magic", source(2, "!ls"), "[2]", "is not Python"),
     *(
         (f"from elsewhere: {text}", shows("text/html", text), "another host")
         for text in (
@@ -134,7 +133,6 @@ FAULTS = [  # what it is, how it is made, what the message says
         metadata(6, mystnb={"image": {"alt": "Figure 1"}}),
         *("[6]", "no alt text", "20 characters"),
     ),
-    ("no figure", update(6, outputs=[]), "[6]", "no figure", "make outputs"),
     # The text
     *(
         (f"shown raw: {text}", put(text), "cell 2", "show raw")
@@ -180,60 +178,19 @@ FAULTS = [  # what it is, how it is made, what the message says
         ],
         *("[3]", "uses 'aside', which only a side road defines"),
     ),
-    *(
-        (f"a colon and {text}", put(text), "cell 2", "'So:' announces", rest)
-        for text, rest in (
-            ("So:", "## Notation"),
-            ("So:<!-- x -->\n\n## It is", "## It is"),
-        )
-    ),
     # Links
     ("no chapter", put("[a](attention.ipynb)"), "cell 2", "does not exist"),
     ("no heading", put("[heads](#heads)"), "cell 2", "#heads", "no heading"),
     ("an unlisted link", put(f"[a]({PAPER[:-1]}3)"), "List it", "correct"),
-    (
-        "a heading's name",
-        put("[The contract](#setup)"),
-        *("cell 2", "#setup", "masks.ipynb#the-contract", "Lead"),
-    ),
     ("Colab", swap(slug(), "some/other"), "cell 1", "make repository SLUG="),
-    ("a year", put("Vaswani et al. (2018)"), "cites Vaswani 2018", "is 2017"),
-    ("a link's year", put(f"[In 2016]({PAPER})"), "1706.03762 of 2017"),
     # Code
-    ("61 lines", source(2, X + 60 * "x\n"), "[2]", "61 lines; at most 60"),
-    ("no words", remove(5), "[2]", "no words stand before"),
-    (
-        "a definition and a result",
-        source(2, 'def f(x):\n    """F."""\n\n\nf(1)'),
-        *("[2]", "never both"),
-    ),
-    ("print", source(2, f"{X}print(x)"), "[2]", "print outside a loop"),
-    ("no warnings", source(2, "simplefilter('ignore')"), "silences warnings"),
-    ("no comparison", source(2, "# NBVAL_SKIP\nx"), "the comparison off"),
-    *(
-        (check, source(2, f"{X}assert {check}"), "lets one of many suffice")
-        for check in ("any(x)", "x.isnan().any(), 'words'")
-    ),
     ("no seed", source(2, "x = torch.rand(3)  # (T,)"), "without a seed"),
-    (
-        "no docstring",
-        source(3, "def twice(x):\n    return x"),
-        *("[3]", "twice has no docstring"),
-    ),
-    (
-        "no shapes",
-        swap("(x):", "(query, x):"),
-        *("[3]", "twice says no shape of query", "query (..., T, K)"),
-    ),
     (
         "a global",
         swap("return 2 * x", "return factor * x"),
         *("[3]", "reads the global factor"),
     ),
     # Shapes
-    ("unreadable", source(2, "x = 1  # (T, three)("), "[2]", "as a shape"),
-    ("a letter", source(2, "x = [1]  # (Q,)\nx"), "'Q'", "notation.md"),
-    ("no place", source(2, "for e in x:  # (T,)\n    e"), "no assignment"),
     ("not listed", source(2, "x = [1]  # (V,)\nx"), "['V']", "Notation"),
     ("a reshape", source(2, "y = x.reshape(3)"), "calls reshape", "(B, T, D)"),
     ("another shape", swap("(B, S)", "(B, T)"), "of key_mask", "(B, S)"),
@@ -263,19 +220,6 @@ FAULTS = [  # what it is, how it is made, what the message says
         "a twin's docstring",
         lambda nb: source(4, nb.code[3].source.replace("Twice", "2"))(nb),
         *("[4]", "different docstrings"),
-    ),
-    (
-        "a twin's steps",
-        swap("return x + x", "return twice_tf(x)"),
-        *("[4]", "twice_tf calls ['twice'] of the book", "twin nothing"),
-    ),
-    (
-        "a twin's shape",
-        lambda nb: [
-            swap("return 2 * x", "return x  # (T,)")(nb),
-            swap("return x + x", "return x  # (S,)")(nb),
-        ],
-        *("[4]", "['(S)'] of return", "['(T)']", "Correct the comment"),
     ),
     ("TensorFlow", swap("2 * x", "tf.shape(x)"), "tf. in a pytorch cell"),
     ("PyTorch", swap("x + x", "nn.Relu(x)"), "nn. in a tensorflow cell"),
@@ -323,8 +267,6 @@ def test_the_small_notebook_passes(notebook):
         "Three rules:\n\n- One.\n- The\n  other.",
         "| mistake | shape |\n|---|---|\n| a | caught |\n| b | caught |",
         "It drops `0.1` of them, or $10^{-9}$.",
-        "Here it is: the sum of the rows.",
-        "The sum is:\n\n$$x$$\n\nThe list is:\n\n1. a\n\nThe text is:\n\n> x",
     ],
 )
 def test_an_ordinary_sentence_passes(notebook, text):
@@ -338,9 +280,6 @@ def test_an_ordinary_sentence_passes(notebook, text):
 @pytest.mark.parametrize(
     ("number", "text"),
     [
-        (2, f"{X}assert x.all()"),
-        (2, f"{X}assert not any(x)"),
-        (2, f"{X}assert x.any(-1).all()"),
         (2, f"{X}scores[mask] = 0"),
         (2, f"{X}masks[0] = x"),
         (2, f"{X}mask.float().mul_(-1)"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.rules.pages import PROSE, checks_elsewhere, unknown_names
+from tools.rules.pages import checks_elsewhere, unknown_names
 
 NOTATION = "| in code | in formulas |\n|---|---|\n| `d_model`, `wide` | $x$ |"
 SYMPTOMS = """# Symptoms
@@ -12,19 +12,6 @@ SYMPTOMS = """# Symptoms
 - [A query is blind](small.ipynb#against-the-libraries), and all is lost.
   Check: `{}`.
 """
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("[Inverted polarity](#more)", "masks.ipynb#inverted-polarity"),
-        ("Vaswani et al. 2018 say so.", "cites Vaswani 2018; listed is 2017"),
-    ],
-)
-def test_fault_on_a_page_is_rejected(page_of, words, expected):
-    page = page_of(words)
-    (message,) = (message for rule in PROSE for message in rule(page))
-    assert "small.md, section 2 ('## More')" in message and expected in message
 
 
 def test_name_on_a_page_that_no_code_has_is_rejected(notebook, page_of):

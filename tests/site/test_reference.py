@@ -11,9 +11,11 @@ from tools.settings import HTML, ROOT, chapters
 
 
 @cache
-def article(page):
+def places(page):
+    """Map the ids of a page to its elements."""
     text = (HTML / "book" / page).read_text("utf-8")
-    return BeautifulSoup(text, "html.parser").select_one("article")
+    article = BeautifulSoup(text, "html.parser").select_one("article")
+    return {part["id"]: part for part in article.find_all(id=True)}
 
 
 @cache
@@ -43,15 +45,12 @@ def test_each_name_is_there_with_its_docstring_and_its_section(part):
     )
     assert names
     for name in names:
-        signature = article("reference.html").find(
-            id=f"cellbycell.{part}.{name}"
-        )
+        signature = places("reference.html").get(f"cellbycell.{part}.{name}")
         assert signature, f"reference.md does not list {name}"
         said, *_, built_in = signature.find_next("dd").find_all(
             "p", recursive=False
         )
         assert said.text[0].isupper(), name
         page, anchor = built_in.a["href"].split("#")
-        section = article(page).find(id=anchor)
-        heading = section.find(["h2", "h3"]).text.rstrip("#")
+        heading = places(page)[anchor].find(["h2", "h3"]).text.rstrip("#")
         assert (page, heading) == headings()[name], name

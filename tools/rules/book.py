@@ -3,7 +3,6 @@
 import ast
 
 from tools.rules.common import trees
-from tools.settings import chapters
 
 
 def named_body(node):
@@ -52,10 +51,3 @@ def one_name_one_body(notebooks):
     first = first_bodies(notebooks)
     for notebook in notebooks:
         yield from other_bodies(notebook, first)
-
-
-def files_not_built(notebooks):
-    """Yield a message for each notebook that the table of contents lacks."""
-    for notebook in notebooks:
-        if f"book/{notebook.path.stem}" not in chapters():
-            yield f"{notebook.path.name}: is not in _toc.yml; add it there."

@@ -1,9 +1,9 @@
 """The register of rules, and what several of them use to read a chapter."""
 
 import ast
-from functools import lru_cache, wraps
+from functools import cache, wraps
 
-from tools.notebooks import tags
+from tools.notebooks import parsed, tags
 
 RULES = []
 # The title that begins the heading of a side road.
@@ -36,13 +36,7 @@ def folded(cell):
     return "hide-input" in tags(cell)
 
 
-@lru_cache(maxsize=2000)  # more than the book has cells
-def parsed(source):
-    """Return the syntax tree of a cell, which nobody may change."""
-    return ast.parse(source)
-
-
-@lru_cache(maxsize=20_000)
+@cache
 def walk(tree):
     """Return all nodes of a tree from `parsed`."""
     return tuple(ast.walk(tree))
@@ -54,7 +48,7 @@ def trees(notebook):
         try:
             yield cell, parsed(cell.source)
         except SyntaxError:
-            pass  # reported by cells_are_python
+            pass  # the chapter's run says so
 
 
 def definitions(tree):

@@ -3,15 +3,8 @@
 import re
 
 from tools.markdown import LINK, anchor, sections
-from tools.rules import links
 from tools.rules.tables import strangers
 from tools.run.tables import rows_with
-
-# The rules of chapters that hold for every page.
-PROSE = [
-    links.links_with_the_name_of_a_heading_lead_to_it,
-    links.years_are_those_of_the_bibliography,
-]
 
 
 def unknown_names(page, notebooks):

@@ -3,16 +3,13 @@
 import ast
 import re
 from collections import defaultdict
-from itertools import pairwise
 
-from tools.markdown import outside_maths, paragraphs, sections
+from tools.markdown import outside_maths, sections
 from tools.notebooks import tags
 from tools.rules.common import CASES, SIDE_ROAD, folded, rule, trees, walk
 
 MAX_MINUTES = 50
 WORDS_A_MINUTE, LINES_A_MINUTE = 120, 9
-# What a paragraph that ends in a colon may announce.
-ANNOUNCED = re.compile(r"[-*] |\d+\. |\||\$\$|>|`{3}|!\[")
 
 
 def part(titles):
@@ -87,20 +84,3 @@ def names_made(tree):
             kinds = "id", "name", "asname", "arg"
             made |= {getattr(node, kind, None) for kind in kinds}
     return made - {None}
-
-
-@rule
-def colons_are_followed_by_what_they_announce(notebook):
-    pieces = []
-    for cell in notebook.cells:
-        is_code = cell.cell_type == "code"
-        texts = ["```"] if is_code else paragraphs(cell.source)
-        pieces += [(cell, text) for text in texts]
-    for (cell, text), (_, after) in pairwise([*pieces, (None, "nothing")]):
-        colon = re.search(r":[*_]*$", text) and not text.startswith("#")
-        if colon and not ANNOUNCED.match(after):
-            yield (
-                f"{notebook.name(cell)}: {text[-40:]!r} announces something, "
-                f"and {after[:40]!r} follows. End with a full stop, or put "
-                "below it what it announces."
-            )

@@ -6,26 +6,14 @@ import nbformat
 
 from tools.markdown import outside_code
 from tools.notebooks import CELL_METADATA, METADATA, remedy, tags
-from tools.rules.common import parsed, rule
-from tools.run.compare import DECIMAL
+from tools.rules.common import rule
 
 MAX_OUTPUT_LINES = 12
 TAGS = {"pytorch", "tensorflow", "hide-input", "export"}
 # Another host; w3.org only lends its name to the elements of a drawing.
 HOST = r"(?:\b(?:https?|wss?):(?!//www\.w3\.org/)|(?<=[\"'(=])//\w)\S{,40}"
+DECIMAL = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?")
 EMBEDDED = rf"(?:<\w+\s[^>]*?|!\[[^\]]*\]\(){HOST}"
-
-
-@rule
-def cells_are_python(notebook):
-    for cell in notebook.code:
-        try:
-            parsed(cell.source)
-        except SyntaxError as error:
-            yield (
-                f"{notebook.name(cell)}: line {error.lineno} is not Python "
-                f"({error.msg}); write no magics and no shell commands."
-            )
 
 
 @rule

@@ -21,11 +21,12 @@ def notation_is_the_book_s_and_the_code_s(notebook):
 
 def strangers(row, notebooks):
     """Yield a message for each name in a row that no code has."""
-    cells = [cell.source for notebook in notebooks for cell in notebook.code]
-    known = set(re.findall(r"\w+", "\n".join(cells)))
-    known |= shapes.NAMES.keys()  # a size may be there for its letter alone
     for name in codes(row["in code"]):
-        if re.match(r"\w+", name)[0] not in known:
+        word = re.match(r"\w+", name)[0]
+        there = re.compile(rf"\b{word}\b")
+        cells = (c.source for notebook in notebooks for c in notebook.code)
+        # A size may be in the table for its letter alone.
+        if word not in shapes.NAMES and not any(map(there.search, cells)):
             yield f"has {name}, which no code has. Correct the name."
 
 

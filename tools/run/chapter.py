@@ -12,25 +12,20 @@ class Run:
     """A run of a chapter, cell by cell, and what it leaves.
 
     namespace: its variables so far; outputs: of each code cell that ran;
-    messages: what does not hold; claims: (cell's name, text, the
-    variables there) of each text that states numbers; scopes: where shape
-    comments were checked; collects: a wrong shape is one of the messages, and
-    does not end the run; place: of the next cell; at: the name of the one
-    that ran last, or runs.
+    messages: what does not hold; claims: (cell's name, text, the variables
+    there) of each text that states numbers; collects: a wrong shape is one of
+    the messages, and does not end the run; place: of the next cell; at: the
+    name of the one that ran last, or runs.
     """
 
     def __init__(self, notebook, collects=False):
-        words = "\n".join(cell.source for cell in notebook.markdown)
-        self.notebook, self.toy = notebook, shapes.notation(words)
-        self.messages, self.claims, self.scopes = [], [], []
-        self.waiting, self.collects = [], collects
+        self.notebook, self.collects = notebook, collects
+        self.messages, self.claims, self.waiting = [], [], []
         self.outputs, self.place, self.at = [], 0, ""
         shell.start()
         self.namespace = {
             "__name__": "__main__",
-            **shapes.hooks(
-                self.toy, self.scopes, self.messages if collects else None
-            ),
+            **shapes.hooks(self.messages if collects else None),
         }
 
     def step(self, place):
@@ -88,10 +83,9 @@ class Run:
         return self.outputs[number - 1]
 
     def finish(self):
-        """Run what is left; then functions may be called with other sizes."""
+        """Run what is left."""
         while self.place < len(self.notebook.cells):
             self.step(self.place)
-        self.toy.clear()
 
 
 def run(notebook):

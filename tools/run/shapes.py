@@ -10,16 +10,14 @@ behind a colon. The comment stands on the last line of its statement.
 What is known beforehand: a function's letters have the sizes of its
 parameters, where their names are in NAMES or its docstring gives their
 shapes, `query (..., T, K)`; a cell's letters those of the names in NAMES that
-it uses. No two letters have each other's size of the Notation section.
+it uses.
 """
 
 import ast
 import io
 import re
 import tokenize
-from dataclasses import dataclass
-from functools import cache, lru_cache
-from itertools import combinations
+from functools import cache
 
 LETTERS = set("BTSDHKVNFC")
 NAMES = {  # what book/notation.md calls the size of a letter in code
@@ -49,30 +47,24 @@ DESCRIBED = re.compile(
 
 
 def notation(markdown):
-    """Map the letters of a Notation table to their sizes, None if open."""
-    sizes, columns = {}, []
+    """Return the letters that a Notation table explains."""
+    found, column = set(), None
     for line in markdown.split("\n"):
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if "letter in shapes" in cells and "size here" in cells:
-            columns = [
-                cells.index(c) for c in ("letter in shapes", "size here")
-            ]
-        elif columns and line.startswith("|"):
-            letters, numbers = (cells[column] for column in columns)
-            letters = re.findall(r"\b[A-Z]\b", letters)
-            numbers = map(int, re.findall(r"\d+(?=<!--)", numbers))
-            for letter in letters:
-                sizes.setdefault(letter, next(numbers, None))
+        if "letter in shapes" in cells:
+            column = cells.index("letter in shapes")
+        elif column is not None and line.startswith("|"):
+            found |= set(re.findall(r"\b[A-Z]\b", cells[column]))
         else:
-            columns = []
-    return sizes
+            column = None
+    return found
 
 
 class ShapeError(AssertionError):
     """A shape comment is wrong, unreadable, or stands where none can."""
 
 
-@lru_cache(maxsize=2000)  # more than the book has cells
+@cache
 def comments(source):
     """Map the lines of a cell's shape comments to their text."""
     if not SHAPED.search(source):
@@ -116,12 +108,6 @@ def parse(comment):
     return [[ast.unparse(size) for size in shape.elts] for shape in shapes]
 
 
-def axes(comment):
-    """Return the shapes of a comment as texts, without dots: 'B, T, D'."""
-    shapes = re.findall(r"\(([^()]*)\)", comment.partition(":")[0])
-    return [shape.removeprefix("..., ").rstrip(",") for shape in shapes]
-
-
 def shape_of(value):
     """Return the shape of an array, a number or a nested list as a tuple."""
     if hasattr(value, "shape"):
@@ -132,46 +118,8 @@ def shape_of(value):
     return ()
 
 
-class Scope(dict):
-    """The sizes of the letters in one run of a cell or function.
-
-    known: the sizes before its first line; toy: those of the Notation
-    section; log: what was checked, as (place, outline of the value).
-    """
-
-    def __init__(self, known, toy):
-        super().__init__(known)
-        self.known, self.toy, self.log = known, toy, []
-
-    def exchanged(self):
-        """Return two letters with each other's size, or None."""
-        for a, b in combinations(sorted(self.keys() & self.toy.keys()), 2):
-            exchanged = self[a] == self.toy[b] and self[b] == self.toy[a]
-            if exchanged and self[a] != self[b]:
-                if not {a, b} <= self.known.keys():
-                    return f"{a} and {b}"
-        return None
-
-
-@dataclass(frozen=True)
-class Outline:
-    """What is left of an array when only its shape is remembered."""
-
-    shape: tuple
-
-    def __iter__(self):
-        return iter(self.shape[0] * [Outline(self.shape[1:])])
-
-
-def outline(value):
-    """Return a stand-in with the shape of a value, its parts included."""
-    if isinstance(value, tuple):
-        return tuple(map(outline, value))
-    return Outline(shape_of(value))
-
-
-def open_scope(variables, described, toy):
-    """Return the scope of a cell or call with what its variables say.
+def known_sizes(variables, described):
+    """Return the sizes of letters that a cell's or call's variables say.
 
     described: the shapes that a docstring gives to some of the variables.
     """
@@ -184,15 +132,14 @@ def open_scope(variables, described, toy):
         # A call that is wrong on purpose says nothing of the sizes.
         if fits(parse(comment)[0], shape_of(variables[name]), sizes):
             known = sizes
-    return Scope(known, dict(toy))  # which a finished run empties
+    return known
 
 
-def hooks(toy, scopes, faults=None):
+def hooks(faults=None):
     """Return what rewritten code calls, as variables for its namespace.
 
-    toy: sizes from `notation`; scopes: a list that receives each Scope;
-    faults: one that receives a message for each line whose shape is wrong,
-    or None, to raise ShapeError.
+    faults: a list that receives a message for each line whose shape is
+    wrong, or None, to raise ShapeError.
     """
 
     def checked(value, comment, sizes, place):
@@ -205,11 +152,7 @@ def hooks(toy, scopes, faults=None):
                 faults.append(str(error))
         return value
 
-    def opened(variables, described):
-        scopes.append(open_scope(variables, described, toy))
-        return scopes[-1]
-
-    return {CHECK: checked, OPEN: opened}
+    return {CHECK: checked, OPEN: known_sizes}
 
 
 def check_shape(value, comment, sizes, place):
@@ -219,8 +162,7 @@ def check_shape(value, comment, sizes, place):
     place: what a message calls the line, 'book/masks.ipynb [3], line 2'.
     Raises ShapeError with both shapes.
     """
-    sizes.log.append((place, outline(value)))
-    shapes, letters = parse(comment), len(sizes)
+    shapes = parse(comment)
     values = [value] if len(shapes) == 1 else list(value)
     wrong = None
     if len(values) != len(shapes):
@@ -236,8 +178,6 @@ def check_shape(value, comment, sizes, place):
             "with it. Correct the comment, or let it stand alone in a shape "
             "above, in the same cell or call."
         ) from None
-    if not wrong and len(sizes) > letters and (two := sizes.exchanged()):
-        wrong = f"the sizes of {two} in the Notation section exchanged"
     if wrong:
         known = ", ".join(f"{k}={v}" for k, v in sorted(sizes.items()))
         raise ShapeError(
@@ -260,10 +200,18 @@ def fits(shape, actual, sizes):
             sizes.setdefault(text, size)
     expected = [
         # Most are letters, and calls are many.
-        size if size is None else sizes.get(text) or eval(text, {}, sizes)
+        size
+        if size is None
+        else sizes.get(text) or eval(code(text), {}, sizes)
         for text, size in zip(shape, actual, strict=True)
     ]
     return expected == list(actual)
+
+
+@cache
+def code(text):
+    """Return what computes a size, such as H * K."""
+    return compile(text, "shape", "eval")
 
 
 class Rewriter(ast.NodeTransformer):

@@ -11,7 +11,7 @@ from functools import cache
 
 from nbformat import from_dict
 
-from tools.notebooks import tags
+from tools.notebooks import parsed, tags
 
 # The modules of each framework, and the tag of its cells.
 MODULES = {
@@ -45,13 +45,13 @@ def read_by(cells):
 def imports(cell):
     """Tell whether a cell imports."""
     kinds = ast.Import, ast.ImportFrom
-    return any(isinstance(n, kinds) for n in ast.parse(cell.source).body)
+    return any(isinstance(n, kinds) for n in parsed(cell.source).body)
 
 
 def defined(cell):
     """Return the names of modules, functions and classes that a cell binds."""
     kinds = ast.FunctionDef, ast.ClassDef
-    nodes = ast.parse(cell.source).body
+    nodes = parsed(cell.source).body
     if imports(cell) or any(isinstance(node, kinds) for node in nodes):
         return names(cell.source)[0]
     return set()
@@ -82,7 +82,7 @@ def left(cells, framework):
     lost = {
         alias.asname or alias.name.split(".")[0]
         for cell in cells
-        for node in ast.parse(cell.source).body
+        for node in parsed(cell.source).body
         if isinstance(node, (ast.Import, ast.ImportFrom))
         for alias in node.names
         if f"{getattr(node, 'module', '')}.{alias.name}".strip(".").startswith(
@@ -106,7 +106,7 @@ def lean(cell, need=None, lost=frozenset()):
     """
     lines, parts = cell.source.split("\n"), []
     start = int(lines[0].startswith("# @title"))
-    nodes = ast.parse(cell.source).body
+    nodes = ast.parse(cell.source).body  # its own, as it changes them
     kept = []
     for node in nodes:
         binds, reads = names(ast.unparse(node))

@@ -15,7 +15,7 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from tools.markdown import sections
-from tools.notebooks import FOLDED, METADATA, Notebook, label, tags
+from tools.notebooks import FOLDED, METADATA, Notebook, label, parsed, tags
 from tools.settings import edition
 from tools.sheets.cells import left, needed, read_by
 from tools.sheets.source import (
@@ -134,7 +134,7 @@ class Exercise:
 
 def functions(cell, kind=ast.FunctionDef):
     """Return the names of the functions that a cell defines, or classes."""
-    nodes = ast.parse(cell.source).body
+    nodes = parsed(cell.source).body
     return [node.name for node in nodes if isinstance(node, kind)]
 
 

@@ -1,6 +1,7 @@
 """Where a sheet comes from and goes to: address, licences, links, files."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import nbformat
@@ -88,6 +89,7 @@ def leading(words, path, title=""):
     return f"[{words}]({where})" if where else words
 
 
+@cache
 def title_of(path):
     """Return the title of a chapter."""
     return Notebook.read(path).cells[0].source.split("\n")[0].strip("# ")
