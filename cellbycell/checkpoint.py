@@ -42,7 +42,7 @@ def read_checkpoint(
 
     Parameters
     ----------
-    folder : str or path
+    folder
         Has config.json, and model.safetensors, or its shards and
         model.safetensors.index.json.
 
@@ -167,6 +167,7 @@ def _as_float32(data: Any, entry: dict[str, Any], name: str) -> np.ndarray:
 
 
 _REQUIRED = object()  # the default of an entry that has to be there
+_COMPARE = "compare config.json with that of the original model"
 
 
 @dataclass(frozen=True)
@@ -175,16 +176,16 @@ class Entry:
 
     Parameters
     ----------
-    words : str
+    words
         What it has to be, for the message.
-    fits : callable
+    fits
         Takes a value, returns whether it is that.
-    default : object, optional
+    default
         What counts where the entry is missing. An entry without a default
         has to be there; null is allowed where the default is None.
-    entries : dict of str to Entry, optional
+    entries
         Of a nested table, what is in it.
-    advice : str
+    advice
         What to do about another value.
     """
 
@@ -192,7 +193,7 @@ class Entry:
     fits: Callable[[Any], bool]
     default: Any = _REQUIRED
     entries: Mapping[str, Entry] | None = None
-    advice: str = "compare config.json with that of the original model"
+    advice: str = _COMPARE
 
     def allows(self, value: Any) -> bool:
         """Return whether a config may have this value."""
@@ -200,13 +201,37 @@ class Entry:
 
 
 def count(default: Any = _REQUIRED, most: int = 2**24) -> Entry:
-    """Return an entry that is a whole number from 1 to `most`."""
+    """Ask for a whole number from 1 on.
+
+    Parameters
+    ----------
+    default
+        What counts where the entry is missing.
+    most
+        The largest number that is allowed.
+
+    Returns
+    -------
+    Entry
+    """
     words = f"a whole number from 1 to {most:,}"
     return Entry(words, lambda x: type(x) is int and 1 <= x <= most, default)
 
 
 def number(default: Any = _REQUIRED, above: float = -1e30) -> Entry:
-    """Return an entry that is a finite number above another one."""
+    """Ask for a finite number, whole or not.
+
+    Parameters
+    ----------
+    default
+        What counts where the entry is missing.
+    above
+        It has to be larger than this.
+
+    Returns
+    -------
+    Entry
+    """
 
     def fits(x):
         return type(x) in (int, float) and above < x < 1e30
@@ -215,26 +240,75 @@ def number(default: Any = _REQUIRED, above: float = -1e30) -> Entry:
 
 
 def flag(default: Any = _REQUIRED) -> Entry:
-    """Return an entry that is true or false."""
+    """Ask for true or false.
+
+    Parameters
+    ----------
+    default
+        What counts where the entry is missing.
+
+    Returns
+    -------
+    Entry
+    """
     return Entry("true or false", lambda x: type(x) is bool, default)
 
 
 def text(default: Any = _REQUIRED) -> Entry:
-    """Return an entry that is a text."""
+    """Ask for a text.
+
+    Parameters
+    ----------
+    default
+        What counts where the entry is missing.
+
+    Returns
+    -------
+    Entry
+    """
     return Entry("a text", lambda x: type(x) is str, default)
 
 
-def only(*values: Any, default: Any = _REQUIRED, **more: Any) -> Entry:
-    """Return an entry that is one of these values, of their types."""
+def only(
+    *values: Any, default: Any = _REQUIRED, advice: str = _COMPARE
+) -> Entry:
+    """Ask for one of these values.
+
+    Parameters
+    ----------
+    values
+        They differ by their types, too: false is not 0.
+    default
+        What counts where the entry is missing.
+    advice
+        What to do about another value.
+
+    Returns
+    -------
+    Entry
+    """
 
     def fits(x):
         return any(type(x) is type(value) and x == value for value in values)
 
-    return Entry(" or ".join(map(repr, values)), fits, default, **more)
+    words = " or ".join(map(repr, values))
+    return Entry(words, fits, default, advice=advice)
 
 
 def several(entry: Entry, default: Any = _REQUIRED) -> Entry:
-    """Return an entry that is a list, each of whose items an entry allows."""
+    """Ask for a list.
+
+    Parameters
+    ----------
+    entry
+        What each item of it has to be.
+    default
+        What counts where the entry is missing.
+
+    Returns
+    -------
+    Entry
+    """
 
     def fits(x):
         return type(x) is list and all(map(entry.allows, x))
@@ -243,13 +317,20 @@ def several(entry: Entry, default: Any = _REQUIRED) -> Entry:
 
 
 def table(entries: Mapping[str, Entry], default: Any = _REQUIRED) -> Entry:
-    """Return an entry that is a table of other entries."""
+    """Ask for a table inside the config.
+
+    Parameters
+    ----------
+    entries
+        What each entry of it has to be.
+    default
+        What counts where the table is missing.
+
+    Returns
+    -------
+    Entry
+    """
     return Entry("a table", lambda x: type(x) is dict, default, entries)
-
-
-def anything() -> Entry:
-    """Return an entry that may be missing, and may have any value."""
-    return Entry("anything", lambda x: True, None)
 
 
 def checked_config(
@@ -261,11 +342,11 @@ def checked_config(
 
     Parameters
     ----------
-    config : dict
+    config
         As JSON has it.
-    entries : dict of str to Entry
+    entries
         The table: each name that may be there, in the order of the checks.
-    place : str
+    place
         Where the config stands, for the message.
 
     Returns
@@ -313,6 +394,7 @@ def _short(value: Any) -> str:
     return shown if len(shown) <= 60 else f"{shown[:57]}..."
 
 
+_ANYTHING = Entry("anything", lambda x: True, None)
 _DTYPE = only("float32", "float16", "bfloat16", "float64", default=None)
 _ID = Entry("an id", lambda x: type(x) is int and abs(x) < 2**31, None)
 _IDS = Entry(
@@ -324,9 +406,9 @@ _IDS = Entry(
 HARMLESS: dict[str, Entry] = {
     "_name_or_path": text(None),
     "architectures": several(text(), None),
-    "auto_map": anything(),  # code that runs only where it is asked for
+    "auto_map": _ANYTHING,  # code that runs only where it is asked for
     "transformers_version": text(None),
-    "transformers.js_config": anything(),
+    "transformers.js_config": _ANYTHING,
     "unsloth_version": text(None),
     "unsloth_fixed": flag(None),
     "_attn_implementation_autoset": flag(None),
@@ -395,9 +477,9 @@ def llama_turns(config: Mapping[str, Any], d_head: int) -> np.ndarray:
 
     Parameters
     ----------
-    config : dict
+    config
         Of it, the entries that ROTATION names are read.
-    d_head : int
+    d_head
         The width of a head, even.
 
     Returns
@@ -408,15 +490,28 @@ def llama_turns(config: Mapping[str, Any], d_head: int) -> np.ndarray:
     Raises
     ------
     ValueError
-        The rotation is not a plain one, and not that of Llama 3.1.
+        The rotation is not a plain one, and not that of Llama 3.1; or a pair
+        turns by more than a radian.
     """
     said = {name: config[name] for name in ROTATION if name in config}
     checked_config(said, ROTATION)
     rope = said.get("rope_scaling") or said.get("rope_parameters") or {}
     base = rope.get("rope_theta", said.get("rope_theta", 10000.0))
     turns = frequencies(d_head, base)  # (C,)
-    if rope.get("rope_type", rope.get("type", "default")) == "default":
-        return turns
+    if rope.get("rope_type", rope.get("type", "default")) == "llama3":
+        turns = _stretched(turns, rope, said)
+    if turns.max() > 1:  # float32 has too few digits for such angles
+        raise ValueError(
+            f"A pair turns by {turns.max():g} radians in a step, and has to "
+            "turn by 1 at most: rope_theta or factor is below 1."
+        )
+    return turns
+
+
+def _stretched(
+    turns: np.ndarray, rope: Mapping[str, Any], said: Mapping[str, Any]
+) -> np.ndarray:
+    """Return the frequencies of a table for Llama 3.1, (C,)."""
     factors = ("factor", "low_freq_factor", "high_freq_factor")
     for name in factors:
         if name not in rope:
@@ -428,8 +523,7 @@ def llama_turns(config: Mapping[str, Any], d_head: int) -> np.ndarray:
     if low >= high:
         raise ValueError(
             f"low_freq_factor is {low}, and has to be below "
-            f"high_freq_factor, {high}: compare config.json with that of the "
-            "original model."
+            f"high_freq_factor, {high}: {_COMPARE}."
         )
     length = said.get("max_position_embeddings", 2048)
     length = said.get(_LENGTH, rope.get(_LENGTH, length))
@@ -441,7 +535,7 @@ def llama_config(config: Mapping[str, Any]) -> LlamaConfig:
 
     Parameters
     ----------
-    config : dict
+    config
         What config.json says.
 
     Returns
@@ -460,8 +554,7 @@ def llama_config(config: Mapping[str, Any]) -> LlamaConfig:
     if said["head_dim"] is None and d_model % num_heads:
         raise ValueError(
             f"hidden_size is {d_model}, no multiple of {num_heads} heads, and "
-            "there is no head_dim: compare config.json with that of the "
-            "original model."
+            f"there is no head_dim: {_COMPARE}."
         )
     d_head = said["head_dim"] or d_model // num_heads
     found = LlamaConfig(
@@ -483,7 +576,7 @@ def llama_shapes(config: LlamaConfig) -> dict[str, tuple[int, ...]]:
 
     Parameters
     ----------
-    config : LlamaConfig
+    config
         The sizes.
 
     Returns
@@ -523,9 +616,9 @@ def checked_weights(
 
     Parameters
     ----------
-    weights : dict of str to numpy.ndarray
+    weights
         Those of a checkpoint.
-    shapes : dict of str to tuple of int
+    shapes
         Those of the model. Without "lm_head.weight" the model is tied.
 
     Returns

@@ -223,6 +223,14 @@ def test_a_wrong_entry_of_the_rotation_is_named(place, change, says):
     assert str(caught.value).startswith(f"{place}.{says}")
 
 
+@pytest.mark.parametrize(
+    "change", [{"rope_theta": 0.5}, STRETCH | {"factor": 0.5, LENGTH: 2}]
+)
+def test_a_pair_turns_by_a_radian_at_most(change):
+    with pytest.raises(ValueError, match="rope_theta or factor is below 1"):
+        llama_config(CONFIG | {"rope_parameters": change})
+
+
 def test_a_stretch_needs_its_factors_in_their_order():
     for name in ("factor", "low_freq_factor", "high_freq_factor"):
         rope = {k: v for k, v in STRETCH.items() if k != name}
