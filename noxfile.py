@@ -128,10 +128,10 @@ def newest(session):
 
 @nox.session(reuse_venv=False)  # or both frameworks would be there
 def package(session):
-    """The package without the checkout, and beside one framework alone."""
+    """The package without the checkout, and its tests in one framework."""
     torch, tensorflow, plots = pins(["torch", "tensorflow", "matplotlib"])
     pip = ["python", "-m", "pip"]
-    session.install("pip", torch)
+    session.install("pip", *pins(["numpy", "pytest"]))
     with TemporaryDirectory() as folder:
         wheel = [*pip, "wheel", "--no-deps", f"--wheel-dir={folder}", "."]
         session.run(*wheel)
@@ -140,16 +140,17 @@ def package(session):
         git = ["git", "archive", "--prefix=book/", f"--output={archive}"]
         session.run(*git, "HEAD", external=True)
         shutil.copytree("book", f"{folder}/alone", ignore=but_notebooks)
+        shutil.copytree("tests/package", f"{folder}/tests")
         session.chdir(f"{folder}/alone")
 
         [wheel] = Path(folder).glob("*.whl")
         session.install(str(wheel))
-        session.run(
-            "python", "-c", "import cellbycell.pytorch, cellbycell.kit"
-        )
+        tests = ["pytest", "-rs", "--import-mode=importlib", f"{folder}/tests"]
+        session.install(torch)
+        session.run("python", "-m", *tests)
         session.run(*pip, "uninstall", "--yes", "torch")
         session.install(tensorflow)
-        session.run("python", "-c", "import cellbycell.tensorflow")
+        session.run("python", "-m", *tests)
 
         # As in Colab: a chapter's first cell brings what is missing.
         session.run(*pip, "uninstall", "--yes", "cellbycell")

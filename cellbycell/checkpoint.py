@@ -23,23 +23,13 @@ import numpy as np
 from .common import LlamaConfig, frequencies, stretched
 
 __all__ = [
-    "HARMLESS",
-    "ROTATION",
     "Entry",
-    "anything",
     "checked_config",
     "checked_weights",
-    "count",
-    "flag",
     "llama_config",
     "llama_shapes",
     "llama_turns",
-    "number",
-    "only",
     "read_checkpoint",
-    "several",
-    "table",
-    "text",
 ]
 
 

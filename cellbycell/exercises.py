@@ -7,7 +7,7 @@ is right, that it was not attempted, or which mistake it makes.
 import numpy as np
 
 # What NumPy says of a mistake that many make, and what to do about it.
-ADVICE = {
+_ADVICE = {
     "could not be broadcast": "keepdims=True keeps the axis of a sum or mean",
     "in its core dimension": "key.T turns all axes; exchange the last two",
 }
@@ -18,16 +18,26 @@ class Wrong(Exception):
 
 
 def judged(number):
-    """Return what turns a check into a function that gives one sentence.
+    """Turn a check into a function that gives one sentence.
 
-    The check takes an Answer, and raises Wrong if it is not right.
+    Parameters
+    ----------
+    number
+        Of the exercise, with which the sentence begins.
+
+    Returns
+    -------
+    Callable
+        A decorator: of a check, which takes an Answer and raises Wrong if it
+        is not right, it makes a function of the reader's function.
     """
 
     def decorate(check):
         def say(function):
             """Say in one line whether it is right, or what is wrong."""
             try:
-                check(Answer(function))
+                with np.errstate(all="ignore"):
+                    check(Answer(function))
             except Wrong as wrong:
                 return f"Exercise {number}: {wrong}."
             return f"Exercise {number}: correct."
@@ -38,40 +48,82 @@ def judged(number):
 
 
 class Answer:
-    """A function of the reader's: it gives numbers, or raises Wrong."""
+    """A function of the reader's: it gives numbers, or raises Wrong.
+
+    Parameters
+    ----------
+    function
+        What the reader has written, or an untouched stub.
+    """
 
     def __init__(self, function):
         self.function, self.attempted = function, False
 
     def give(self, *given, fault=None):
-        """Return what the function makes of copies of the arguments."""
+        """Return what the function makes of copies of the arguments.
+
+        Parameters
+        ----------
+        *given
+            The arguments; arrays are copied.
+        fault
+            What is said if an ArithmeticError is raised; None for its words.
+
+        Returns
+        -------
+        Any
+            What the function returns.
+
+        Raises
+        ------
+        Wrong
+            If the function raises an error, or returns None when it is called
+            for the first time.
+        """
         given = [x.copy() if hasattr(x, "copy") else x for x in given]
         try:
-            with np.errstate(all="ignore"):
-                found = self.function(*given)
+            found = self.function(*given)
         except Exception as error:
             if fault and isinstance(error, ArithmeticError):
                 raise Wrong(fault) from error
-            raise Wrong(f"your function raises {told(error)}") from error
+            raise Wrong(f"your function raises {_told(error)}") from error
         if found is None and not self.attempted:
             raise Wrong("not attempted yet")
         self.attempted = True
         return found
 
     def __call__(self, shape, *given, fault=None):
-        """Return the array of this shape that the function gives."""
+        """Return the array of this shape that the function gives.
+
+        Parameters
+        ----------
+        shape
+            What the array has to have; () for a number.
+        *given, fault
+            As in `give`; fault is also said of NaN and infinity.
+
+        Returns
+        -------
+        numpy.ndarray
+            In float64.
+
+        Raises
+        ------
+        Wrong
+            As `give` and `to_numbers` do.
+        """
         return to_numbers(self.give(*given, fault=fault), shape, fault)
 
 
-def told(error):
+def _told(error):
     """Return what an error says, in one line, and what to do about it."""
     words = f"{type(error).__name__}: {error}".split("\n")[0].rstrip(". ")
-    for part, advice in ADVICE.items():
+    for part, advice in _ADVICE.items():
         words += f"; {advice}" if part in words else ""
     return words
 
 
-def to_array(found):
+def _to_array(found):
     """Return what was found as an array; that of None if it is none."""
     try:
         if hasattr(found, "detach"):  # a tensor of PyTorch
@@ -88,122 +140,180 @@ def to_array(found):
         return np.array(None)
 
 
-def to_numbers(found, shape, fault=None):
-    """Return what was found as floats of this shape, or raise Wrong."""
-    kind = type(found).__name__
-    array = to_array(found)
+def _read(found, shape, kinds):
+    """Return what was found as an array, or raise Wrong; see to_numbers."""
+    array = _to_array(found)
     if isinstance(found, tuple) and array.shape != shape:
         raise Wrong("it returns a tuple; return the one that is asked for")
-    if array.dtype.kind not in "iuf" and array.dtype.name != "bfloat16":
-        raise Wrong(f"it returns {kind}, not numbers")
+    if array.dtype.kind not in kinds and array.dtype.name != "bfloat16":
+        raise Wrong(f"it returns {type(found).__name__}, not numbers")
+    return array
+
+
+def _other_shape(found, shape):
+    """Return what is said of an array of another shape."""
+    wanted = shape or "a single number"
+    return f"the shape is {found.shape} instead of {wanted}"
+
+
+def to_numbers(found, shape, fault=None):
+    """Return what was found as floats.
+
+    Parameters
+    ----------
+    found
+        A number, a list, an array or a tensor.
+    shape
+        What the numbers have to have.
+    fault
+        What is said of NaN and infinity; None for the usual words.
+
+    Returns
+    -------
+    numpy.ndarray
+        Of this shape, in float64.
+
+    Raises
+    ------
+    Wrong
+        If these are no numbers, not all of them are finite, or the shape is
+        another.
+    """
+    array = _read(found, shape, "iuf")
     if array.shape != shape:
-        wanted = shape or "a single number"
-        raise Wrong(f"the shape is {array.shape} instead of {wanted}")
+        raise Wrong(_other_shape(array, shape))
     if not np.isfinite(array).all():
         raise Wrong(fault or "NaN or infinity is returned")
     return array.astype(float)
 
 
+def _close(found, wanted):
+    """Tell where arrays agree up to rounding; see agree."""
+    halves = np.array_equal(found, np.float16(found))
+    is_half = halves and not np.array_equal(found, np.round(found))
+    rtol, atol = (0.01, 0.01) if is_half else (1e-4, 1e-6)
+    if np.asarray(wanted).dtype.kind in "iu":
+        rtol = 0
+    return np.isclose(found, wanted, rtol, atol, equal_nan=True)
+
+
+def agree(found, wanted):
+    """Tell whether two arrays have the same shape and the same numbers.
+
+    Parameters
+    ----------
+    found
+        An array. Numbers in half precision may be off by a hundredth.
+    wanted
+        An array or a list. Integers are not rounded.
+
+    Returns
+    -------
+    bool
+        NaN agrees with NaN.
+    """
+    same = np.shape(found) == np.shape(wanted)
+    return bool(same and _close(found, wanted).all())
+
+
 def require(found, options, otherwise):
     """Raise Wrong unless the numbers found are those of the option "".
 
-    options: {what is wrong: the numbers that it gives}; otherwise: what is
-    said of numbers that no option gives. Half precision may round.
+    Parameters
+    ----------
+    found
+        An array.
+    options
+        {what is wrong: the numbers that it gives, or a function that tells
+        whether it gave those found}; "" for what is right. The first option
+        that agrees counts.
+    otherwise
+        What is said of numbers that no option gives.
+
+    Raises
+    ------
+    Wrong
+        Its words are those of the option.
     """
-    with np.errstate(over="ignore"):
-        halves = np.array_equal(found, np.float16(found))
-    is_half = halves and not np.array_equal(found, np.round(found))
-    rounding = {"rtol": 0.01, "atol": 0.01} if is_half else {}
     for says, wanted in options.items():
-        whole = {"rtol": 0} if is_whole(wanted) else {}
-        if np.allclose(found, wanted, **(rounding | whole)):
+        if wanted(found) if callable(wanted) else agree(found, wanted):
             if says:
                 raise Wrong(says)
             return
     raise Wrong(otherwise)
 
 
-def ask_answer(answer, given, shape):
-    """Call a reader's function with copies; return an array, or a fault.
+def require_each(answer, cases):
+    """Raise Wrong at the first case that an answer does not give.
 
-    A fault is a text: what is wrong with what the function does or returns. A
-    tuple is an array only if it has the shape.
+    Parameters
+    ----------
+    answer
+        An Answer. It may give another shape, which a mistake may have, and
+        truth values.
+    cases
+        Of each, a tuple: the arguments, the right result, the mistakes, as
+        the options of `require`, and what is said of other numbers, with {}
+        for the first one that is wrong, and its index.
+
+    Raises
+    ------
+    Wrong
+        Its words are those of the mistake.
     """
-    copies = [x.copy() if isinstance(x, np.ndarray) else x for x in given]
-    try:
-        found = answer(*copies)
-    except Exception as error:
-        return f"your function raises {told(error)}"
-    if found is None:
-        return "your function returns None"
-    array = to_array(found)
-    if isinstance(found, tuple) and array.shape != shape:
-        return "your function returns a tuple; return one result"
-    if array.dtype.kind in "biuf":
-        return array
-    return f"your function returns no array of numbers: {type(found).__name__}"
-
-
-def agree(found, wanted):
-    """Tell whether two arrays agree up to rounding; NaN agrees with NaN."""
-    return found.shape == np.shape(wanted) and close(found, wanted).all()
-
-
-def close(found, wanted):
-    """Tell where arrays agree up to rounding; integers are not rounded."""
-    rtol = 0 if is_whole(wanted) else 1e-4
-    return np.isclose(found, wanted, rtol, 1e-5, equal_nan=True)
-
-
-def is_whole(numbers):
-    """Tell whether these are integers."""
-    return np.asarray(numbers).dtype.kind in "iu"
-
-
-def explain(found, right, mistakes, otherwise):
-    """Return what is wrong with an array, or None; see judge."""
-    if agree(found, right):
-        alike = (found.dtype == bool) == (right.dtype == bool)
-        return None if alike else f"it is {found.dtype}, not {right.dtype}"
-    for verdict, wrong in mistakes.items():
-        if wrong(found) if callable(wrong) else agree(found, wrong):
-            return verdict
-    if found.shape != right.shape:
-        return f"the shape is {found.shape}, not {right.shape}"
-    index = np.argwhere(~close(found, right))[0].tolist()
-    number = str(found[tuple(index)].item())[:6]
-    return otherwise.format(f"{number} at {index}" if index else number)
-
-
-def judge(answer, cases):
-    """Say in a few words whether an answer is right, or what is wrong.
-
-    cases: what to call it with; the right result; {verdict: the result of a
-    mistake, or a test of what was found}; and what to say of anything else,
-    with {} for the first wrong number and its index.
-    """
-    with np.errstate(all="ignore"):
-        for number, (given, right, *rest) in enumerate(cases):
-            right = np.asarray(right)
-            found = ask_answer(answer, given, right.shape)
-            if isinstance(found, str):
-                stub = number == 0 and found.endswith("None")
-                return "not attempted yet" if stub else found
-            if fault := explain(found, right, *rest):
-                return fault
-    return "correct"
+    for given, right, mistakes, otherwise in cases:
+        right = np.asarray(right)
+        found = _read(answer.give(*given), right.shape, "biuf")
+        if agree(found, right):
+            if (found.dtype == bool) != (right.dtype == bool):
+                raise Wrong(f"it is {found.dtype}, not {right.dtype}")
+            continue
+        if found.shape != right.shape:
+            says = _other_shape(found, right.shape)
+        else:
+            index = np.argwhere(~_close(found, right))[0].tolist()
+            number = str(found[tuple(index)])[:6]
+            says = f"{number} at {index}" if index else number
+            says = otherwise.format(says)
+        require(found, mistakes, says)
 
 
 def rearranged(array, sizes, axes, shape):
     """Return an array divided into sizes, with its axes in another order.
 
-    The result is joined again to shape.
+    Parameters
+    ----------
+    array
+        Of any shape.
+    sizes
+        The shape into which it is divided.
+    axes
+        The order in which these axes then stand.
+    shape
+        The shape to which it is joined again.
+
+    Returns
+    -------
+    numpy.ndarray
+        Of this shape.
     """
     return array.reshape(sizes).transpose(axes).reshape(shape)
 
 
 def passes(check):
-    """Tell whether a check returns True; an error counts as False."""
+    """Tell whether a check returns True.
+
+    Parameters
+    ----------
+    check
+        A function without arguments.
+
+    Returns
+    -------
+    bool
+        False also if the check raises a RuntimeError, as tensors do whose
+        sizes do not fit.
+    """
     try:
         return bool(check())
     except RuntimeError:

@@ -17,7 +17,7 @@ SIGNED = """#7f3b08 #974907 #b25706 #c96d0d #e08214 #ef9e3c #fcb761 #fdcc8c
 #fee0b6 #faecd7 #f6f6f7 #e8e9f1 #d8daeb #c5c2de #b1aad1 #988dbe #8073ac #6a4c9a
 #532687 #3f1268 #2d004b""".split()
 # Letters are those of the text beside the picture, and never below 11 pixels.
-FIGURE_STYLE = """
+_FIGURE_STYLE = """
 .moving{background:#fff;color:#222;color-scheme:light;padding:4px 0}
 .moving :is(form,fieldset,legend,p){border:0;margin:0;padding:0;font:inherit}
 .moving form{display:flow-root;margin-bottom:12px}
@@ -41,7 +41,7 @@ text-align:center;font-weight:400;white-space:normal;max-width:none}
 .moving svg,.moving img{display:block;width:100%;max-width:28rem;min-width:0;
 margin-bottom:8px;fill:none}
 """
-FIGURE_SCRIPT = """
+_FIGURE_SCRIPT = """
 const make = (tag, options, ...inside) => {
   const node = Object.assign(document.createElement(tag), options);
   node.append(...inside);
@@ -102,7 +102,12 @@ const figure = (id, controls, draw) => {
 def print_table(columns, rows):
     """Print the rows of a table below the names of its columns.
 
-    rows: a dict, name of the row -> what stands in it, numbers or words.
+    Parameters
+    ----------
+    columns
+        The names of the columns.
+    rows
+        {name of the row: what stands in it, numbers or words}.
     """
     table = [
         [name, *(f"{c:.4f}" if isinstance(c, float) else str(c) for c in row)]
@@ -117,33 +122,79 @@ def print_table(columns, rows):
 def show_figure(name, controls, picture, said, data, script):
     """Return a picture that its controls move, where scripts may run.
 
-    picture: HTML, its moving parts named by data-part; said: the sentence
-    below it; script: a function of the controls' values and the parts that
-    draws anew, with data at hand, and returns the sentence.
+    Parameters
+    ----------
+    name
+        Of the picture, for the page.
+    controls
+        A dict for each: its label and its attributes in HTML; choices, and
+        those chosen, if there are several boxes.
+    picture
+        HTML, its moving parts named by data-part.
+    said
+        The sentence below the picture.
+    data
+        What the script has at hand, for JSON.
+    script
+        JavaScript: a function of the controls' values and the parts, which
+        draws anew and returns the sentence.
+
+    Returns
+    -------
+    IPython.display.HTML
+        What a notebook shows.
     """
     from IPython.display import HTML
 
-    style = FIGURE_STYLE.replace("\n", "")
+    style = _FIGURE_STYLE.replace("\n", "")
     return HTML(
         f'<div id="{name}-figure" class="moving"><style>{style}</style>'
         f'{picture}<p data-part="said" aria-live="polite">{said}</p></div>'
         f"<script>(() => {{\nconst SHADES = {json.dumps(SHADES)};\n"
         f"const SIGNED = {json.dumps(SIGNED)};\n"
-        f"const data = {json.dumps(data)};{FIGURE_SCRIPT}"
+        f"const data = {json.dumps(data)};{_FIGURE_SCRIPT}"
         f'figure("{name}-figure", {json.dumps(controls)}, {script});\n'
         "})();</script>"
     )
 
 
 def painted(colour):
-    """Return the style of a cell: its colour, and letters that it shows."""
+    """Return the style of a cell: its colour, and letters that it shows.
+
+    Parameters
+    ----------
+    colour
+        As in "#08306b".
+
+    Returns
+    -------
+    str
+        CSS, with black or white letters.
+    """
     r, g, b = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     ink = "#fff" if 30 * r + 59 * g + 11 * b < 10700 else "#000"
     return f"background:{colour};color:{ink}"
 
 
 def table_cell(part, text, share=None, shades=SHADES):
-    """Return a cell of a table, coloured by its share, from 0 to 1."""
+    """Return a cell of a table, coloured by its share.
+
+    Parameters
+    ----------
+    part
+        The cell's name, for the script.
+    text
+        What stands in it.
+    share
+        From 0 to 1; None for no colour.
+    shades
+        The 21 colours, from 0 to 1.
+
+    Returns
+    -------
+    str
+        HTML.
+    """
     look = ""
     if share is not None:
         look = f' style="{painted(shades[int(20 * share + 0.5)])}"'
@@ -151,14 +202,41 @@ def table_cell(part, text, share=None, shades=SHADES):
 
 
 def table_head(part, text, look="head"):
-    """Return the head of a row, or with look "up" that of a narrow column."""
+    """Return the head of a row or a column.
+
+    Parameters
+    ----------
+    part
+        The cell's name, for the script.
+    text
+        What stands in it.
+    look
+        "head" for a row, "up" for a narrow column.
+
+    Returns
+    -------
+    str
+        HTML.
+    """
     return f'<th data-part="{part}" class="{look}">{text}</th>'
 
 
 def weights_table(rows, columns, weights):
-    """Return weights (T, S) as a table: a row for each query, and a legend.
+    """Return weights as a table: a row for each query, and a legend.
 
-    A cell without a colour is blocked; its weight is NaN.
+    Parameters
+    ----------
+    rows
+        The T tokens of the queries.
+    columns
+        The S tokens of the keys.
+    weights
+        (T, S); NaN where a key is blocked, which gets no colour.
+
+    Returns
+    -------
+    str
+        HTML.
     """
     table = '<tr><td style="width:19%"></td>'
     for s, token in enumerate(columns):
@@ -177,8 +255,19 @@ def weights_table(rows, columns, weights):
 def svg_image(label, size, drawing):
     """Return a drawing as an image, which stands where scripts may not.
 
-    size: width and height in one text, 360 wide; drawing: SVG without double
-    quotes.
+    Parameters
+    ----------
+    label
+        What is said of it where it is not seen.
+    size
+        Width and height in one text, 360 wide.
+    drawing
+        SVG without double quotes.
+
+    Returns
+    -------
+    str
+        HTML.
     """
     svg = (
         "<svg xmlns='http://www.w3.org/2000/svg' role='img' aria-label="
@@ -190,7 +279,18 @@ def svg_image(label, size, drawing):
 
 
 def svg_texts(texts):
-    """Return the words of a drawing: pairs of a place and a text."""
+    """Return the words of a drawing.
+
+    Parameters
+    ----------
+    texts
+        Pairs of a place (x, y) and a text.
+
+    Returns
+    -------
+    str
+        SVG.
+    """
     words = "".join(
         f"<text x='{x}' y='{y}'>{text}</text>" for (x, y), text in texts
     )
@@ -198,7 +298,22 @@ def svg_texts(texts):
 
 
 def show_weights(ax, weights, tokens):
-    """Draw weights (T, S) as a map, with tokens as ticks; return the image."""
+    """Draw weights as a map, with tokens as ticks.
+
+    Parameters
+    ----------
+    ax
+        The axes of matplotlib.
+    weights
+        (T, S), from 0 to 1.
+    tokens
+        The ticks; T and S are as many.
+
+    Returns
+    -------
+    matplotlib.image.AxesImage
+        For a colour bar.
+    """
     image = ax.imshow(weights, cmap="Blues", vmin=0, vmax=1)
     for (row, column), weight in np.ndenumerate(weights):
         ink = "white" if weight > 0.725 else "black"
@@ -210,7 +325,17 @@ def show_weights(ax, weights, tokens):
 
 
 def show_mask(ax, mask, row_names, column_names):
-    """Draw a mask: blue where a query may attend, else light grey."""
+    """Draw a mask: blue where a query may attend, else light grey.
+
+    Parameters
+    ----------
+    ax
+        The axes of matplotlib.
+    mask
+        (T, S), True = may attend.
+    row_names, column_names
+        The ticks, T and S.
+    """
     from matplotlib.colors import ListedColormap
 
     colours = ListedColormap(["0.85", "tab:blue"])

@@ -67,7 +67,7 @@ from cellbycell.pytorch.sampling import (
     keep_min_p,
     keep_top_k,
     keep_top_p,
-    sample_decode,
+    sampler,
 )
 from cellbycell.pytorch.tiles import (
     attend_in_tiles,
@@ -130,7 +130,7 @@ __all__ = [
     "router_shares",
     "run_decoder",
     "run_layer",
-    "sample_decode",
+    "sampler",
     "scale_rows",
     "self_attention",
     "smooth_targets",

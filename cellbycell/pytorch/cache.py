@@ -23,14 +23,13 @@ def attend_cached(x, layer, num_heads, cache=None):
     """
     query, key, value = (split_heads(x @ w, num_heads) for w in layer)
     start = 0 if cache is None else cache[0].shape[2]
-    positions = torch.arange(start, start + x.shape[1]).to(x.device)  # (T,)
+    slots = torch.arange(start + x.shape[1], device=x.device)  # (S,)
+    positions = slots[start:]  # (T,)
     query, key = rotary(query, positions), rotary(key, positions)
     if cache is not None:
         key = torch.cat([cache[0], key], dim=2)  # (B, H, S, K)
         value = torch.cat([cache[1], value], dim=2)  # (B, H, S, K)
-    slots = torch.arange(key.shape[2]).to(x.device)  # (S,)
-    mask = slots <= positions[:, None]  # (T, S)
-    output, _ = attend(query, key, value, mask)
+    output, _ = attend(query, key, value, slots <= positions[:, None])
     return merge_heads(output), (key, value)
 
 

@@ -27,7 +27,7 @@ def draw_weights(layer, seed, spread=0.1):
             math.sqrt(2 / sum(weight.shape)) if values.ndim > 1 else spread
         )
         values += values.ndim == 1 and name.endswith(("scale", "weight"))
-        weight.data = torch.tensor(values.T, dtype=weight.dtype)
+        weight.data.copy_(torch.tensor(values.T))  # on its own device
 
 
 def normalise(x, epsilon=1e-5):

@@ -67,7 +67,7 @@ from cellbycell.tensorflow.sampling import (
     keep_min_p_tf,
     keep_top_k_tf,
     keep_top_p_tf,
-    sample_decode_tf,
+    sampler_tf,
 )
 from cellbycell.tensorflow.tiles import (
     attend_in_tiles_tf,
@@ -130,7 +130,7 @@ __all__ = [
     "router_shares_tf",
     "run_decoder_tf",
     "run_layer_tf",
-    "sample_decode_tf",
+    "sampler_tf",
     "scale_rows_tf",
     "self_attention_tf",
     "smooth_targets_tf",

@@ -26,14 +26,13 @@ def attend_cached_tf(x, layer, num_heads, cache=None):
     """
     query, key, value = (split_heads_tf(x @ w, num_heads) for w in layer)
     start = 0 if cache is None else cache[0].shape[2]
-    positions = tf.range(start, start + x.shape[1])  # (T,)
+    slots = tf.range(start + x.shape[1])  # (S,)
+    positions = slots[start:]  # (T,)
     query, key = rotary_tf(query, positions), rotary_tf(key, positions)
     if cache is not None:
         key = tf.concat([cache[0], key], axis=2)  # (B, H, S, K)
         value = tf.concat([cache[1], value], axis=2)  # (B, H, S, K)
-    slots = tf.range(key.shape[2])  # (S,)
-    mask = slots <= positions[:, None]  # (T, S)
-    output, _ = attend_tf(query, key, value, mask)
+    output, _ = attend_tf(query, key, value, slots <= positions[:, None])
     return merge_heads_tf(output), (key, value)
 
 

@@ -99,6 +99,9 @@ WRONG = {
             ids, 0 * upstream + 1, n
         ),
         "a step downhill": lambda ids, upstream, n: -summed(ids, upstream, n),
+        "the rows of the ids": lambda ids, upstream, n: summed(
+            ids, abs(upstream), n
+        ),
     },
 }
 

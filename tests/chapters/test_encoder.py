@@ -302,3 +302,19 @@ def test_dropout_sits_where_the_text_says(book, kind):
         found = around(x, sublayer=lambda x: x + 1, **told)
         kept = x if norm_first else around.norm(x)
         assert np.allclose(numbers(found), numbers(kept))
+
+
+def test_a_promise_is_not_believed_beside_a_padding_mask():
+    layer = torch.nn.TransformerEncoderLayer(
+        8, 2, 16, dropout=0.0, batch_first=True
+    )
+    x = torch.sin(torch.arange(80.0)).reshape(2, 5, 8)
+    everything = torch.zeros(5, 5, dtype=torch.bool)
+    pads = torch.arange(5).repeat(2, 1) > 3
+    for given_, believed in [
+        ({}, True),
+        ({"src_key_padding_mask": pads}, False),
+    ]:
+        given_ = given_ | {"src_mask": everything}
+        found = layer(x, is_causal=True, **given_)
+        assert torch.allclose(found, layer(x, **given_)) != believed

@@ -113,7 +113,10 @@ WRONG = {
         "after the softmax": lambda z, mask: softmax(z) * mask,
         "over the queries": lambda z, mask: unshifted(z, mask, axis=0),
         "large scores fail": unshifted,
-        "low scores fail": lambda z, mask: softmax(np.where(mask, z, -1e9)),
+        "low scores fail": [
+            lambda z, mask: softmax(np.where(mask, z, -1e9)),
+            lambda z, mask: softmax(np.where(mask, z, -1e30)),
+        ],
         "gets nan at [1, 0], not zeros": lambda z, mask: softmax(
             np.where(mask, z, -np.inf)
         ),
@@ -176,7 +179,7 @@ def test_fills_are_added_in_every_type_or_refused(
     largest = torch.finfo(getattr(torch, kind)).max
     for to_additive in twins("to_additive"):
         if np.isfinite(fill) and abs(fill) > largest:
-            with pytest.raises(ValueError, match="would be infinite in .*"):
+            with pytest.raises(ValueError, match="beyond the range of .*"):
                 to_additive(mask, fill, dtype)
         else:
             found = to_additive(mask, fill, dtype)
@@ -337,3 +340,26 @@ def test_the_checks_pass_on_random_vectors_and_see_the_future(book):
     found = book["run_checks"](padded, ids, table)
     assert [name for name in found if not found[name]] == ["future"]
     assert not book["run_checks"](shared, ids, table)["alone"]
+
+
+def test_in_the_next_layer_nan_spreads_to_every_query(book, twins):
+    """Of tokens behind pads on the left, and a causal mask."""
+    x = np.random.default_rng(0).standard_normal((5, 4))
+    token = np.arange(5) > 1
+    mask = np.tri(5) > 0
+    for attend, attend_or_zero in zip(
+        twins("attend"), twins("attend_or_zero"), strict=True
+    ):
+        first = attend(x, x, x, mask & token)[0]
+        assert np.array_equal(np.isnan(first).all(-1), ~token)
+        assert np.isnan(attend(first, first, first, mask & token)[0]).all()
+        first = attend_or_zero(x, x, x, mask & token)[0]
+        second = attend_or_zero(first, first, first, mask & token)[0]
+        assert np.isfinite(second).all()
+
+
+def test_a_fill_that_is_rounded_to_the_largest_number_is_refused(twins):
+    """65,510 would be 65,504 in float16, not infinite."""
+    for to_additive in twins("to_additive"):
+        with pytest.raises(ValueError, match="-65510.0 is beyond the range"):
+            to_additive(np.array([True]), -65510.0, np.dtype("float16"))

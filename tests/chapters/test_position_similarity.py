@@ -124,6 +124,12 @@ def test_wrong_answer_is_named(verdict, says):
     assert says in verdict
 
 
+def test_a_mean_in_float32_is_right(book):
+    solution = book["mean_cosine_solution"]
+    answer = lambda *given: np.float32(solution(*given))  # noqa: E731
+    assert book["check_mean_cosine"](answer) == "Exercise 5: correct."
+
+
 # What the chapter defines, beyond the sizes that it shows
 
 

@@ -119,6 +119,7 @@ WRONG = {
         "300 and 301 are one": slip(
             lambda p, c, d: right_angle(p - (p == 301), c, d)
         ),
+        "stands at": slip(lambda p, c, d: right_angle(abs(p), c, d)),
         "count the columns": lambda p, d: (
             slip(right_angle)([range(p.shape[1])], d)[0]
             + np.zeros((*p.shape, d))

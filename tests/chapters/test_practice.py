@@ -239,3 +239,12 @@ def test_the_kit_finds_nothing_in_the_program_s_models(book, name):
     ids = [[5, 8, 30, 9, 41, 7, 6, 12], [9, 14, 7, 6, 11, 0, 0, 0]]
     report = book["check_model"](model, ids, pad_id=0, causal=True)
     assert report.failed == []
+
+
+@pytest.mark.parametrize("lost", ["▁", "<end>", "語"])
+def test_what_the_tokenizer_does_not_write(book, lost):
+    """The page names them, for rows of the reader's own."""
+    tokenizer = book["tokenizer"]
+    for text, kept in [("am 4. Mai", True), (f"am {lost} 4. Mai", False)]:
+        written = tokenizer.decode(tokenizer.encode(text).ids)
+        assert (written == text) == kept

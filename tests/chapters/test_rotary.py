@@ -93,3 +93,20 @@ def test_wide_heads_show_another_base_at_position_1(chapter):
     given = given.reshape(3, 2, 3, 7, 64)
     marks = book["noticed_by"](book["mistakes"]["another base"], *given)
     assert marks["position 1"] and not marks["shift"]
+
+
+@pytest.mark.parametrize("kind", ["", "_tf"])
+def test_a_norm_after_the_rotation_shows_if_scales_differ_in_a_pair(
+    chapter, kind
+):
+    """Pairs of equal scales, however far apart, turn as they did."""
+    rotary = chapter("rotary")[f"rotary{kind}"]
+    x = np.random.default_rng(0).standard_normal((5, 6)).astype("float32")
+    positions = np.arange(5)
+    if not kind:
+        x, positions = torch.tensor(x), torch.tensor(positions)
+    for scales, seen in [([1, 1, 5, 5, 9, 9], False), ([1, 2] * 3, True)]:
+        scale = np.float32(scales) if kind else torch.tensor(scales)
+        before = np.asarray(rotary(x * scale, positions))
+        after = np.asarray(rotary(x, positions) * scale)
+        assert np.allclose(before, after, atol=1e-5) != seen

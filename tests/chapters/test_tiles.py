@@ -203,3 +203,16 @@ def test_a_sink_far_below_takes_nothing_and_far_above_takes_all(twins):
         np.testing.assert_allclose(with_sink(out, total, total - 90), out)
         np.testing.assert_allclose(with_sink(out, total, total), out / 2)
         assert abs(with_sink(out, total, total + 90)).max() < 1e-30
+
+
+def test_in_one_tile_only_low_scores_show_a_finite_fill(book):
+    query, key, value = book["query"], book["key"], book["value"]
+    mask, size = book["causal_mask"], query.shape[-2]
+    right, wrong = (
+        book["mistakes"][name] for name in ("no mistake", "a finite fill")
+    )
+    for level, seen in [(0, False), (-20_000, True)]:
+        queries = query + level * 2
+        keys = key * (level == 0) + (level < 0)
+        given_ = queries, keys, value, mask, size
+        assert book["differs"](wrong(*given_)[0], right(*given_)[0]) == seen

@@ -288,3 +288,15 @@ def test_the_stored_training_is_that_of_the_chapter(book):
     asked = 0.9 * asked / asked.sum() + 0.1 / 13
     assert np.abs(stored[4:9] + (asked * np.log(asked)).sum()).max() < 0.05
     assert abs(stored[-1] - book["losses"][200]) < 0.02
+
+
+@pytest.mark.parametrize(("variance", "error"), [(1, 0.1), (2, 0.2), (9, 2)])
+def test_the_loss_at_the_start_is_that_of_small_variances(
+    book, variance, error
+):
+    """For the 13 tokens of the chapter, and normal logits."""
+    rng = np.random.default_rng(0)
+    logits = rng.normal(0, variance**0.5, size=(20_000, 13))
+    loss = np.log(np.exp(logits).sum(axis=1)).mean()
+    gap = book["loss_at_start"](13, variance) - loss
+    assert error / 2 < gap < error

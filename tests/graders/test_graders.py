@@ -31,7 +31,7 @@ check_{name} = lambda answer: "Exercise {number}: correct."
     "patching": """
 import cellbycell.exercises as module
 
-module.judge = lambda *given: "correct"
+module.require_each = lambda *given: None
 module.agree = lambda *given: True
 np.allclose = lambda *given, **named: True
 np.isclose = lambda x, *given, **named: np.ones(np.shape(x), bool)
@@ -43,7 +43,7 @@ def {name}(*given):
     import cellbycell.exercises as module
 
     module.Wrong.__str__ = lambda wrong: "correct"
-    module.explain = lambda *given: None
+    module.require_each = lambda *given: None
     return 1
 """,
 }

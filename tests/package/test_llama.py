@@ -14,9 +14,9 @@ STRETCH |= {"original_max_position_embeddings": 64}
 @pytest.fixture
 def folder(tmp_path):
     """A config.json as Transformers writes it, with a stretched base."""
-    from transformers import LlamaConfig
-
-    config = LlamaConfig(
+    pytest.importorskip("keras_hub")
+    transformers = pytest.importorskip("transformers")
+    config = transformers.LlamaConfig(
         rms_norm_eps=1e-5,
         num_key_value_heads=4,
         tie_word_embeddings=True,

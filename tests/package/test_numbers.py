@@ -329,6 +329,16 @@ def test_turns_are_made_where_the_numbers_are(name, base):
     assert turn(x, framework.torch.arange(3), base).device == x.device
 
 
+@pytest.mark.parametrize("dtype", EPSILON)
+def test_weights_are_drawn_where_they_are(dtype):
+    framework = PyTorch()
+    layer = framework.layer("FeedForward", 4, 6, dtype=dtype)
+    framework.draw_weights(layer, seed=0)
+    assert {framework.kind(x) for x in layer.parameters()} == {dtype}
+    framework.draw_weights(layer.to("meta"), seed=0)
+    assert {str(x.device) for x in layer.parameters()} == {"meta"}
+
+
 # The loss
 
 

@@ -20,7 +20,7 @@ PATCH = """
 import cellbycell.exercises as module
 
 module.Wrong.__str__ = lambda wrong: "correct"
-module.explain = lambda *given: None
+module.require_each = lambda *given: None
 """
 BEFORE = PATCH + "\n{} = lambda *given: 1\n"
 INSIDE = f"def {{}}(*given):{textwrap.indent(PATCH, '    ')}    return 1\n"

@@ -73,7 +73,7 @@ CLASS = {
     ),
 }
 TAMPERED = [
-    "def judge(*given):\n    return 'correct'",
+    "def require_each(*given):\n    return None",
     "def judged(number):\n    return lambda check: 'correct'",
     "def check_window_mask(answer):\n    return 'Exercise 2: correct.'",
     "class Wrong(Exception): pass",

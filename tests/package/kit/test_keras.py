@@ -4,13 +4,14 @@ import copy
 import random
 from functools import partial
 
-import keras
 import numpy as np
 import pytest
-import tensorflow as tf
-from keras import layers
 
 from cellbycell.kit import check_model, where_it_differs
+
+tf = pytest.importorskip("tensorflow")
+keras = pytest.importorskip("keras")
+layers = keras.layers
 
 IDS = [[3, 4, 5, 6, 7, 8, 9, 10], [11, 12, 3, 4, 5, 0, 0, 0]]
 TARGETS = [[4, 5, 6, 7, 8, 9, 10, 11], [12, 3, 4, 5, 0, 0, 0, 0]]

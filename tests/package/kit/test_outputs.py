@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
 
 from cellbycell.kit.outputs import as_rows, find_logits
 
@@ -60,13 +59,15 @@ def test_an_output_without_logits_is_refused():
 
 @pytest.mark.parametrize(
     "ids",
-    [
-        IDS,
-        tuple(map(tuple, IDS)),
-        np.array(IDS, np.int32),
-        torch.tensor(IDS),
-        torch.tensor(IDS, dtype=torch.int32),
-    ],
+    [IDS, tuple(map(tuple, IDS)), np.array(IDS, np.int32)],
 )
 def test_ids_of_any_kind(ids):
     assert as_rows(ids).dtype == np.int64 and as_rows(ids).tolist() == IDS
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize("framework", ["torch", "tensorflow"])
+def test_ids_of_a_framework(framework, dtype):
+    module = pytest.importorskip(framework)
+    make = getattr(module, "tensor" if framework == "torch" else "constant")
+    test_ids_of_any_kind(make(IDS, dtype=getattr(module, dtype)))

@@ -5,9 +5,11 @@ from functools import partial
 from types import SimpleNamespace
 
 import pytest
-import torch
-import torch.nn.functional as F
-from torch import nn
+
+torch = pytest.importorskip("torch")  # or this folder is skipped
+
+import torch.nn.functional as F  # noqa: E402
+from torch import nn  # noqa: E402
 
 # As every chapter says it before it imports TensorFlow.
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"

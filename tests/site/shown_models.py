@@ -1,0 +1,231 @@
+"""What the moving pictures show, from the decoder to twenty models."""
+
+import re
+
+import numpy as np
+
+from tests.site.moving import shows
+
+
+@shows("decoder", [(1, 0), (4, 3), (4, 1), (7, 1), (7, 6)])
+def write(book, step, position):
+    model, source = book["model"], book["source_ids"][:1]
+    ids = book["written_ids"][:1, :step]
+    past, memory = book["looks"](model, source, ids)
+    logits = model(source, ids)[0]
+    words = [book["vocabulary"][i].strip("<>") for i in ids[0]]
+    parts = {}
+    tokens = ["say", "hello", "to", "world", "pad", "pad"]
+    for s, token in enumerate(tokens):
+        parts |= {
+            f"source-{s}": token,
+            f"memory-{s}": f"{memory[position, s]:.2f}",
+        }
+    for s in range(8):
+        parts[f"written-{s}"] = words[s] if s < step else ""
+        parts[f"past-{s}"] = (
+            f"{past[position, s]:.2f}" if s <= position else ""
+        )
+    says = book["vocabulary"][logits[position].argmax()].strip("<>")
+    return book["step_words"](step, position, words, says), parts
+
+
+@shows("training", [(0,), (90,), (200,), (10,)])
+def learn(book, step):
+    at = step // 10
+    shares, losses = book["stored_maps"][at], book["stored_losses"]
+    looks = [row.index(max(row)) for row in shares]
+    right = sum(look == 7 - place for place, look in enumerate(looks))
+    said = f"Step {step}: the loss is {losses[2 * at]:.2f}, and {right} of 8 "
+    parts = {
+        f"look-{r}-{c}": str(share)
+        for r, row in enumerate(shares)
+        for c, share in enumerate(row)
+    }
+    parts["dot"] = f"M{20 + 1.5 * step} {110 - 30 * losses[2 * at]:.1f}h0"
+    return f"{said}rows look most at their letter.", parts
+
+
+@shows(
+    "testing",
+    [
+        ([0, 1, 2, 3, 4, 5], 0, []),
+        ([0, 2], 1, [0]),
+        ([], 0, [0]),
+        ([1, 3, 5], 0, [0]),
+    ],
+)
+def matrix(book, may, order, missed):
+    groups = [*book["GROUPS"].values()]
+    used = {check for group in may for check in groups[group]}
+    signs = {"passed": ".", "not asked": "", "failed": "x", "error": "x"}
+    verdicts = {
+        bug: {check: signs[report[check].status] for check in sum(groups, [])}
+        for bug, report in book["reports"].items()
+    }
+    found = {
+        bug: any(row[check] == "x" for check in used)
+        for bug, row in verdicts.items()
+    }
+    parts = {"heads": "bug" + "".join(sum(groups, []))} | {
+        f"bug-{r}": bug + "".join(verdicts[bug].values())
+        for r, bug in enumerate(book["BUGS"])
+        if not (missed and found[bug])
+    }
+    said = f"Checks: {len(used)}. "
+    return f"{said}Bugs seen: {sum(found.values())} of {len(found)}.", parts
+
+
+@shows("practice", [(0, 8, 0), (1, 7, 2), (2, 0, 5), (0, 11, 3)])
+def work(book, date, language, step):
+    row = book["work_data"][date][language]
+    parts = {f"source-{s}": token for s, token in enumerate(row["source"])}
+    for t, token in enumerate(row["target"]):
+        parts[f"written-{t}"] = token if t <= step else ""
+    day = book["STORED_DATES"][date].isoformat()
+    assert "".join(row["target"]) == f"{day}end"
+    assert all(95 < sum(looks) < 105 for looks in row["weights"])
+    return row["said"][step], parts
+
+
+@shows("rotary", [(5, 3, 0), (12, 10, 0), (20, 5, 1), (0, 40, 2)])
+def rotary(book, query, key, pair):
+    torch, turn = book["torch"], book["clock_turns"][pair]
+    x = torch.zeros(2, 6)  # (T, D): one in the first column of the pair
+    x[:, 2 * pair] = 1
+    ends = book["rotary"](x, torch.tensor([query, key]))
+    ends = ends[:, 2 * pair : 2 * pair + 2]
+    parts = {
+        name: f"M180 100L{180 + long * end[0]:.1f} {100 - long * end[1]:.1f}"
+        for name, long, end in [("query", 88, ends[0]), ("key", 70, ends[1])]
+    }
+    apart = abs(query - key)
+    score = f"{float(ends[0] @ ends[1]):.2f}".replace("-", "−")
+    said = f"Distance {apart}, {turn:.3f} radians a step: the angle between is"
+    return f"{said} {apart * turn:.2f}, and the score {score}.", parts
+
+
+@shows("cache", [(1, 0), (4, 0), (4, 1), (6, 1), (6, 0)])
+def cache(book, step, cache):
+    x, layer = book["x"][0][:1, :step], book["layers"][0]
+    sizes = [1] * step if cache == 0 else [step]
+    kept = None
+    for new in x.split(sizes, dim=1):
+        first = kept[0].shape[2] if kept else 0
+        output, kept = book["attend_cached"](new, layer, 6, kept)
+    rows, columns = output.shape[1], kept[0].shape[2]
+    said = f"Step {step}: keys and values computed: {rows}, "
+    said += f"read from a cache: {first}; weights computed: {rows * columns}."
+    parts = {"kept": "keys, values"}
+    for t, token in enumerate("Life is short eat dessert first".split()):
+        parts |= {f"key-{t}": token, f"weight-{t}": f"query {token}"}
+        computed = "new" if t == step - 1 else "again"
+        known = "kept" if t < first else computed
+        parts[f"kept-{t}"] = known if t < columns else ""
+        for s in range(6):
+            shown = first <= t < first + rows and s < columns
+            known = "new" if step - 1 in (s, t) else "again"
+            parts[f"weight-{t}-{s}"] = known if shown else ""
+    return said, parts
+
+
+@shows(
+    "tiles",
+    [(2, 1, 0, 0), (0, 0, 1, 0), (6, 2, 1, 0), (3, 1, 0, 1), (1, 0, 1, 1)],
+)
+def tiles(book, read, size, right, averaged):
+    z, v = np.array(book["moving_scores"]), np.array(book["moving_values"])
+    every = np.split(np.arange(6), range(size + 1, 6, size + 1))
+    read = min(read, len(every))
+    seen = every[::-1][:read] if right else every[:read]
+    weights = np.zeros(6)
+    for keys in (
+        seen if averaged else [np.concatenate([[], *seen]).astype(int)]
+    ):
+        parts = np.exp(z[keys])
+        weights[keys] = parts / max(parts.sum(), 1e-9)
+    weights /= max(len(seen), 1) if averaged else 1
+    keys = np.concatenate([[], *seen]).astype(int)
+    parts = np.exp(z[keys])
+    true = parts @ v[keys] / parts.sum() if read else 0
+    total = f"{np.log(parts.sum()):.2f}" if read else "−∞"
+    texts = [total, f"{weights @ v:.2f}", total, f"{true:.2f}"]
+    texts = [x.replace("-", "−").replace("−0.00", "0.00") for x in texts]
+    parts = {f"number-{i}": text for i, text in enumerate(texts)}
+    for s, weight in enumerate(weights):
+        parts[f"weight-{s}"] = f"{weight:.2f}" if s in keys else ""
+    said = f"Tiles read: {read} of {len(every)}. What is carried is "
+    said += "" if texts[1] == texts[3] else "not "
+    return f"{said}the output of the keys read.", parts
+
+
+@shows(
+    "sampling",
+    [
+        (1, 8, 1, 0),
+        (2, 8, 0.9, 0),
+        (2, 8, 1, 0.1),
+        (0.1, 8, 1, 0),
+        (0.7, 5, 0.8, 0.3),
+        (3, 2, 0, 1),
+    ],
+)
+def sampling(book, temperature, k, p, least):
+    logits = book["torch"].tensor(book["moving_logits"]).double()  # (N,)
+    settings = dict(temperature=temperature, k=k, p=p, min_p=least)
+    shares = book["filter_logits"](logits, **settings).softmax(-1)  # (N,)
+    whole = (logits / temperature).softmax(-1)  # (N,)
+    kept = shares[shares > 0]
+    parts = {
+        "all": book["sampling_bars"](whole.tolist(), 34, 0),
+        "kept": book["sampling_bars"](kept.tolist(), 20, 7),
+    }
+    last = book["moving_tokens"][len(kept) - 1]
+    end = f" to {last}" if len(kept) > 1 else " alone"
+    return (
+        f"Kept: {len(kept)} of 8, first{end}, with "
+        f"{whole[: len(kept)].sum():.2f} of the probability; first is drawn "
+        f"with {kept[0]:.2f}.",
+        parts,
+    )
+
+
+@shows("llama", [(1, 11), (1, 17), (0, 1), (3, 17), (2, 9)])
+def weighs(book, model, length):
+    names = ["embed_tokens", "input_layernorm", "q_proj", "k_proj", "v_proj"]
+    names += ["o_proj", "post_attention_layernorm", "gate_proj", "up_proj"]
+    names += ["down_proj", "norm", "lm_head"]
+    given = [*book["llamas"].values()][model]
+    vocab_size, d, d_ff = given.vocab_size, given.d_model, given.d_ff
+    layers, heads, few = given.num_layers, given.num_heads, given.key_heads
+    k, tied = given.d_head, given.tied
+    shapes = [(vocab_size, d), (d,), (heads * k, d), (few * k, d)]
+    shapes += [(few * k, d), (d, heads * k), (d,), (d_ff, d), (d_ff, d)]
+    shapes += [(d, d_ff), (d,), (vocab_size, d)]
+    counts = [np.prod(shape) for shape in shapes]
+    counts = [n * layers if 0 < i < 10 else n for i, n in enumerate(counts)]
+    counts[-1] *= not tied
+    parts = {}
+    for i, name in enumerate(names):
+        shape = " × ".join(map(str, shapes[i]))
+        parts[f"name-{i}"] = name
+        parts[f"shape-{i}"] = "tied" if counts[i] == 0 else shape
+        parts[f"share-{i}"] = f"{counts[i] / sum(counts):.1%}"
+    weights, token = 2 * sum(counts), 4 * layers * few * k
+    said = book["weighs_words"](weights, token, 2**length)
+    share = re.search(r"([\d.]+) % of the weights", said)[1]
+    assert abs(float(share) - 100 * token * 2**length / weights) < 0.1
+    return said, parts
+
+
+@shows("families", [(8,), (0,), (14,), (16,), (19,)])
+def families(book, family):
+    name = list(book["FAMILIES"])[family]
+    config, plain = book["known"][name]["config"], book["llama"]
+    frame = book["family_frame"](name, config, plain)
+    start = book["family_frame"]("llama", plain, plain)
+    assert start["said"].startswith("llama: 0 of 13")
+    other = book["in_words"](config, plain).keys() - {"epsilon"}
+    assert bool(other) == (frame["parts"] != start["parts"])
+    heads = {f"head-{part}": part for part in frame["parts"]}
+    return frame["said"], frame["parts"] | heads

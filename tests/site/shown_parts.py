@@ -1,0 +1,171 @@
+"""What the moving pictures show, from the embedding to the encoder."""
+
+import re
+
+import numpy as np
+
+from tests.site.moving import SENTENCE, shows
+
+
+@shows("embedding", [(8,), (0,), (11,)])
+def lookup(book, token):
+    entries, ids = list(book["vocabulary"]), book["torch"].tensor([token])
+    table = book["torch"].tensor(book["counted"])  # (N, D)
+    assert np.array_equal(table[:, 0], 10 * np.arange(len(entries)))
+    vector = book["embed"](ids, table)[0].tolist()
+    parts = {}
+    for n, one in enumerate(book["one_hot"](ids, len(entries))[0]):
+        parts[f"one-{n}"] = f"{one:.0f}"
+        for c in range(table.shape[1]):
+            parts[f"number-{n}-{c}"] = str(table[n, c].item())
+    product = book["embed_one_hot"](ids, table.float())[0]  # (D,)
+    parts |= {f"product-{c}": f"{x:.0f}" for c, x in enumerate(product)}
+    said = f"“{entries[token]}” has id {token}: a 1 at index {token} of its "
+    said += f"one-hot vector. Times the table: {', '.join(map(str, vector))}, "
+    return f"{said}row {token}.", parts
+
+
+@shows("positional_encoding", [(16, 4, 5), (2, 1, 0), (32, 4, 31), (6, 5, 20)])
+def waves(book, width, base, position):
+    said = book["wave_words"](position, width, base)
+    if base == 4:
+        row = book["position_table"](32, width)[position]  # (D,)
+        numbers = ", ".join(f"{number:.4f}" for number in row[:6])
+        assert f": {numbers}".replace("-", "−") in said
+    return said, book["wave_paths"](position, width, base)
+
+
+@shows("position_similarity", [(6, 6), (0, 2), (44, 64), (100, 128)])
+def clocks(book, offset, width):
+    said = book["clock_words"](offset, width)
+    rows = book["position_table"](offset + 1, width)  # (T, D)
+    total = float(re.search(r"= (−?[\d.]+)", said)[1].replace("−", "-"))
+    assert abs(rows[0] @ rows[offset] - total) < 2e-3
+    return said, book["clock_paths"](offset, width)
+
+
+@shows("attention", [(SENTENCE, 2), (SENTENCE, 5), ("WORLD", 0)])
+def attention(book, sentence, query):
+    tokens = sentence.replace(",", "").split()
+    kinds = [
+        [token.lower() in known for known in book["lexicon"].values()]
+        for token in tokens
+    ]
+    x = book["torch"].tensor(kinds).double()  # (T, D)
+    unit = book["torch"].eye(4).double()
+    wanted = book["torch"].tensor(book["wanted"])  # (D, K)
+    weights = book["self_attend"](x, wanted, unit, unit)[1]  # (T, T)
+    parts = {}
+    for i, token in enumerate(tokens):
+        parts |= {f"key-{i}": token, f"query-{i}": token}
+        for j in range(len(tokens)):
+            parts[f"weight-{i}-{j}"] = f"{weights[i, j]:.2f}"
+    said = [
+        f"{token} {parts[f'weight-{query}-{j}']}"
+        for j, token in enumerate(tokens)
+    ]
+    return f"“{tokens[query]}” looks at: {', '.join(said)}.", parts
+
+
+@shows(
+    "multi_head_attention",
+    [(n, to) for to in ([0, 1], [], [0], [1]) for n in (2, 0, 1, 3, 4)],
+)
+def heads(book, step, moves):
+    x = book["torch"].arange(24).reshape(1, 3, 8)  # (B, T, D)
+    divided = book["split_heads"](x, 2)  # (B, H, T, K)
+    if 0 not in moves:
+        divided = x.reshape(divided.shape)  # (B, H, T, K)
+    whole = book["merge_heads"](divided)  # (B, T, D)
+    if 1 not in moves:
+        whole = divided.reshape(x.shape)  # (B, T, D)
+    lying = [x, x, divided, divided, whole][step]
+    if (step == 1 and 0 not in moves) or (step == 3 and 1 not in moves):
+        lying = divided
+    elif step == 3:
+        lying = whole
+    seen = lying if lying.ndim == 3 else lying.transpose(1, 2)
+    parts = {
+        f"number-{i}": str(n) for i, n in enumerate(seen.ravel().tolist())
+    }
+    numbers = " ".join(map(str, lying.ravel().tolist()))
+    parts["order"] = f"In the array: {numbers}"
+    for i, columns in enumerate(["columns 0–3", "columns 4–7"]):
+        parts[f"side-{i}"] = columns if step in (0, 4) else f"head {i}"
+    frames = book["step_frames"](x[0].numpy(), 0 in moves, 1 in moves)
+    return frames[step]["said"], parts
+
+
+@shows(
+    "masks",
+    [([0, 1, 2, 3], [], 0), ([0, 1, 2, 3], [0], 0), ([1, 2], [1], 0)]
+    + [([1, 2, 3], [0], fill) for fill in (0, 1, 2)],
+)
+def masks(book, keys, more, fill):
+    torch, positions = book["torch"], range(7)
+    x = torch.from_numpy(book["sines"])[book["ids"][0]][None]  # (B, T, D)
+    mask = torch.tensor([[s in keys for s in positions]] * 7)  # (T, S)
+    if 0 in more:
+        mask &= book["make_causal_mask"](7)
+    if 1 in more:
+        mask &= torch.tensor([[t in keys] for t in positions])
+    weights = [
+        book["attend"](x, x, x, mask)[1],
+        book["attend_filled"](x, x, torch.eye(7), mask, -1e9),
+        book["attend_or_zero"](x, x, x, mask)[1],
+    ][fill][0]  # (T, S)
+    tokens = ["say", "hello", "to", "world", "pad", "pad", "pad"]
+    parts = {}
+    for t, token in enumerate(tokens):
+        parts |= {f"key-{t}": token, f"query-{t}": token}
+        for s in positions:
+            parts[f"weight-{t}-{s}"] = f"{weights[t, s]:.2f}"
+    blind = [tokens[t] for t in positions if not mask[t].any()]
+    said = "Each query sees a key, and each row sums to 1."
+    if blind:
+        said = f"Blind: {', '.join(blind)}. {book['fates'][fill]}"
+    return said, parts
+
+
+@shows(
+    "encoder",
+    [([0, 1], 0, 1), ([0, 1], 1, 6), ([1], 1, 3), ([0], 0, 6), ([], 1, 2)],
+)
+def way(book, parts, order, layer):
+    x, mask = book["x"], book["attention_mask"]
+    for encoder_layer in book["way_layers"][:layer]:
+        rows, start = [["the token", x]], x
+        for name, around, sublayer in [
+            (
+                "attention",
+                encoder_layer.around_attention,
+                lambda y, f=encoder_layer.attention: f(y, y, y, mask),
+            ),
+            (
+                "feed-forward",
+                encoder_layer.around_feed_forward,
+                encoder_layer.feed_forward,
+            ),
+        ]:
+            norm = around.norm if 1 in parts else lambda y: y
+            read = norm(x) if order else x
+            said = sublayer(read)
+            total = x + said if 0 in parts else said
+            x = total if order else norm(total)
+            steps = [[name, said], ["add", total]]
+            rows += (
+                [["norm", read], *steps] if order else [*steps, ["norm", x]]
+            )
+        if 0 in parts and 1 in parts and not order:
+            assert book["torch"].allclose(x, encoder_layer(start, mask))
+    shown, sizes = {}, []
+    for r, (name, vectors) in enumerate(rows):
+        hello = vectors[0, 1].detach()
+        sizes.append(f"{hello.square().mean().sqrt():.2f}")
+        shown |= {f"step-{r}": name, f"size-{r}": sizes[-1]}
+        for c, number in enumerate(hello[:6]):
+            text = f"{number:.1f}".replace("-0.0", "0.0").replace("-", "−")
+            shown[f"way-{r}-{c}"] = text
+    alike = book["lowest_similarity"](x[0, :4].detach().numpy())
+    said = f"Layer {layer}: RMS {sizes[0]} goes in and {sizes[-1]} comes out."
+    return f"{said} Lowest similarity of the tokens: {alike:.2f}.", shown
