@@ -195,16 +195,13 @@ _SHARE = Entry(
     lambda x: type(x) in (int, float) and 0 <= x <= 1,
     0.0,
 )
-_ID = Entry("an id", lambda x: type(x) is int, None)
 _PATTERN = Entry("a number or a text", lambda x: type(x) in (int, str), None)
 _TABLE = Entry("a table", lambda x: type(x) is dict, None)
 # Change nothing: training and memory, and rules from which layer_types and
 # no_rope_layers were made.
 _HARMLESS = HARMLESS | {
     "cache_implementation": text(None),
-    "pad_token_id": _ID,
-    "bos_token_id": _ID,
-    "eod_token_id": _ID,
+    "eod_token_id": HARMLESS["bos_token_id"],
     "initializer_range": replace(_decimal(-1e-9, 1), default=0.02),
     "attention_dropout": _SHARE,
     "embd_pdrop": _SHARE,
