@@ -2,17 +2,8 @@
 
 from cellbycell.common.decoder import decoder_layer_parameters
 from cellbycell.common.encoder import layer_parameters
-from cellbycell.common.llama import (
-    as_float32,
-    checked_weights,
-    llama_parts,
-    llama_sizes,
-    llama_turns,
-    present,
-    read_checkpoint,
-    read_json,
-    read_safetensors,
-)
+from cellbycell.common.families import DecoderConfig
+from cellbycell.common.llama import LlamaConfig, llama_parts
 from cellbycell.common.masks import largest_change
 from cellbycell.common.multi_head_attention import head_width, mask_per_head
 from cellbycell.common.position_similarity import frequencies, similarity
@@ -20,8 +11,8 @@ from cellbycell.common.rotary import stretched
 from cellbycell.common.training import learning_rate
 
 __all__ = [
-    "as_float32",
-    "checked_weights",
+    "DecoderConfig",
+    "LlamaConfig",
     "decoder_layer_parameters",
     "frequencies",
     "head_width",
@@ -29,13 +20,7 @@ __all__ = [
     "layer_parameters",
     "learning_rate",
     "llama_parts",
-    "llama_sizes",
-    "llama_turns",
     "mask_per_head",
-    "present",
-    "read_checkpoint",
-    "read_json",
-    "read_safetensors",
     "similarity",
     "stretched",
 ]

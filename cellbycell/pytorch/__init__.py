@@ -1,13 +1,19 @@
 """What the chapters build, in PyTorch."""
 
 from cellbycell.pytorch.attention import attend
-from cellbycell.pytorch.cache import attend_cached, attend_grouped
+from cellbycell.pytorch.cache import (
+    attend_cached,
+    attend_grouped,
+    generate,
+    greedy,
+)
 from cellbycell.pytorch.decoder import (
     Decoder,
     DecoderLayer,
     Transformer,
     append_ids,
     draw_model,
+    evaluating,
     greedy_decode,
     to_torch_transformer,
 )
@@ -22,13 +28,25 @@ from cellbycell.pytorch.encoder import (
     draw_weights,
     normalise,
 )
+from cellbycell.pytorch.families import (
+    asking_heads,
+    feed_forward,
+    mixture,
+    project,
+    router_shares,
+    run_decoder,
+    run_layer,
+    scale_rows,
+    self_attention,
+    soft_cap,
+    turn_heads,
+)
 from cellbycell.pytorch.llama import (
     Llama,
     LlamaAttention,
     LlamaLayer,
     llama_weights,
     load_llama,
-    write_greedily,
 )
 from cellbycell.pytorch.masks import make_causal_mask
 from cellbycell.pytorch.multi_head_attention import (
@@ -49,7 +67,7 @@ from cellbycell.pytorch.sampling import (
     keep_min_p,
     keep_top_k,
     keep_top_p,
-    sample_decode,
+    sampler,
 )
 from cellbycell.pytorch.tiles import (
     attend_in_tiles,
@@ -77,6 +95,7 @@ __all__ = [
     "SwiGLU",
     "Transformer",
     "append_ids",
+    "asking_heads",
     "attend",
     "attend_cached",
     "attend_grouped",
@@ -85,8 +104,12 @@ __all__ = [
     "cosines_and_sines",
     "draw_model",
     "draw_weights",
+    "evaluating",
+    "feed_forward",
     "filter_logits",
+    "generate",
     "gradients_in_tiles",
+    "greedy",
     "greedy_decode",
     "join_attention",
     "keep_min_p",
@@ -96,18 +119,26 @@ __all__ = [
     "load_llama",
     "make_causal_mask",
     "merge_heads",
+    "mixture",
     "normalise",
     "pairs_to_halves",
     "position_table",
+    "project",
     "rotary",
     "rotary_halves",
     "rotation_matrix",
-    "sample_decode",
+    "router_shares",
+    "run_decoder",
+    "run_layer",
+    "sampler",
+    "scale_rows",
+    "self_attention",
     "smooth_targets",
     "smoothed_loss",
+    "soft_cap",
     "split_heads",
     "tile_gradients",
     "to_torch_transformer",
+    "turn_heads",
     "with_sink",
-    "write_greedily",
 ]

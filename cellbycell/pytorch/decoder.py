@@ -6,6 +6,7 @@ Written by `make package`: change it in the chapter.
 
 import math
 import warnings
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -157,25 +158,41 @@ def append_ids(written, next_ids):
     return torch.cat([written, next_ids[:, None]], dim=1)  # (B, T + 1)
 
 
+@contextmanager
+def evaluating(model):
+    """Within `with`, a model is in evaluation mode, without gradients.
+
+    Behind it, also after an error, each part has the mode that it had.
+    """
+    parts = [*model.modules()] if isinstance(model, nn.Module) else []
+    modes = [part.training for part in parts]
+    try:
+        for part in parts:
+            part.training = False
+        with torch.no_grad():
+            yield
+    finally:
+        for part, mode in zip(parts, modes, strict=True):
+            part.training = mode
+
+
 def greedy_decode(model, source_ids, start_id, end_id, max_len):
     """Return the ids that a model writes for source_ids (B, S).
 
     Rows begin with start_id; max_len tokens at most, zeros after end_id. The
     model is in evaluation mode while it writes.
     """
-    was_training = model.training
-    model.eval()
-    memory, memory_mask = model.encode(source_ids)
-    written = torch.zeros_like(source_ids[:, :1]) + start_id  # (B, 1)
-    for _ in range(max_len):
-        has_ended = (written[:, 1:] == end_id).any(dim=1)  # (B,)
-        if has_ended.all():
-            break
-        logits = model.decode(written, memory, memory_mask)
-        next_ids = logits[:, -1].argmax(dim=-1)  # (B,)
-        next_ids = next_ids.masked_fill(has_ended, 0).to(written.dtype)
-        written = append_ids(written, next_ids)
-    model.train(was_training)
+    with evaluating(model):
+        memory, memory_mask = model.encode(source_ids)
+        written = torch.zeros_like(source_ids[:, :1]) + start_id  # (B, 1)
+        for _ in range(max_len):
+            has_ended = (written[:, 1:] == end_id).any(dim=1)  # (B,)
+            if has_ended.all():
+                break
+            logits = model.decode(written, memory, memory_mask)
+            next_ids = logits[:, -1].argmax(dim=-1)  # (B,)
+            next_ids = next_ids.masked_fill(has_ended, 0).to(written.dtype)
+            written = append_ids(written, next_ids)
     return written
 
 

@@ -7,14 +7,14 @@ Written by `make package`: change it in the chapter.
 import torch
 from torch import nn
 
-from cellbycell.common.llama import (
+from cellbycell.checkpoint import (
     checked_weights,
-    llama_parts,
-    llama_sizes,
+    llama_config,
+    llama_shapes,
     read_checkpoint,
 )
+from cellbycell.common.llama import llama_parts
 from cellbycell.pytorch.cache import attend_grouped
-from cellbycell.pytorch.decoder import append_ids
 from cellbycell.pytorch.encoder import RMSNorm, SwiGLU
 from cellbycell.pytorch.multi_head_attention import merge_heads, split_heads
 from cellbycell.pytorch.rotary import rotary_halves
@@ -23,16 +23,18 @@ from cellbycell.pytorch.rotary import rotary_halves
 class LlamaAttention(nn.Module):
     """Causal attention: rotary positions, and key heads that are shared.
 
-    x (B, T, D) at positions (T,); attention_mask broadcasts to
-    (B, C, H // C, T, S), heads in groups; cache: keys and values
-    (B, C, S, K) of the tokens before. Returns the output (B, T, D), and the
-    keys and values of all tokens so far.
+    config: a LlamaConfig. x (B, T, D) at positions (T,); attention_mask
+    broadcasts to (B, C, H // C, T, S), heads in groups; cache: keys and
+    values (B, C, S, K) of the tokens before. Returns the output (B, T, D),
+    and the keys and values of all tokens so far.
     """
 
-    def __init__(self, d_model, num_heads, key_heads, d_head, base=10000.0):
+    def __init__(self, config):
         super().__init__()
-        self.num_heads, self.key_heads, self.base = num_heads, key_heads, base
-        wide, narrow = num_heads * d_head, key_heads * d_head
+        self.num_heads, self.key_heads = config.num_heads, config.key_heads
+        self.base, d_model = config.base, config.d_model
+        wide = config.num_heads * config.d_head
+        narrow = config.key_heads * config.d_head
         self.query_proj = nn.Linear(d_model, wide, bias=False)
         self.key_proj = nn.Linear(d_model, narrow, bias=False)
         self.value_proj = nn.Linear(d_model, narrow, bias=False)
@@ -47,6 +49,7 @@ class LlamaAttention(nn.Module):
         if cache is not None:
             key = torch.cat([cache[0], key], dim=2)  # (B, C, S, K)
             value = torch.cat([cache[1], value], dim=2)  # (B, C, S, K)
+        # Four heads with two key heads read the keys [K1, K1, K2, K2].
         output = attend_grouped(query, key, value, attention_mask)
         return self.output_proj(merge_heads(output)), (key, value)
 
@@ -57,16 +60,12 @@ class LlamaLayer(nn.Module):
     The arguments and what is returned are those of LlamaAttention.
     """
 
-    def __init__(
-        self, d_model, num_heads, key_heads, d_head, d_ff, base, epsilon
-    ):
+    def __init__(self, config):
         super().__init__()
-        self.attention_norm = RMSNorm(d_model, epsilon)
-        self.attention = LlamaAttention(
-            d_model, num_heads, key_heads, d_head, base
-        )
-        self.feed_forward_norm = RMSNorm(d_model, epsilon)
-        self.feed_forward = SwiGLU(d_model, d_ff)
+        self.attention_norm = RMSNorm(config.d_model, config.epsilon)
+        self.attention = LlamaAttention(config)
+        self.feed_forward_norm = RMSNorm(config.d_model, config.epsilon)
+        self.feed_forward = SwiGLU(config.d_model, config.d_ff)
 
     def forward(self, x, positions, attention_mask, cache=None):
         found, cache = self.attention(
@@ -79,35 +78,22 @@ class LlamaLayer(nn.Module):
 class Llama(nn.Module):
     """A Llama: return the logits of each next token, (B, T, N).
 
-    token_ids (B, T); key_mask (B, S): True = a token, not a pad, of all
-    tokens so far. cache: [] at the start, then what was returned; with a
-    cache, the logits of the new tokens and the new cache are returned.
-    base: of the rotation, or its frequencies (C,). tied: the last layer has
-    no weights of its own, but those of the embedding.
+    config: a LlamaConfig. token_ids (B, T); key_mask (B, S): True = a token,
+    not a pad, of all tokens so far. cache: [] at the start, then what was
+    returned; with a cache, the logits of the new tokens and the new cache
+    are returned.
     """
 
-    def __init__(
-        self,
-        vocab_size,
-        num_layers,
-        d_model,
-        num_heads,
-        key_heads,
-        d_head,
-        d_ff,
-        base=10000.0,
-        epsilon=1e-6,
-        tied=False,
-    ):
+    def __init__(self, config):
         super().__init__()
-        self.tied = tied
+        vocab_size, d_model = config.vocab_size, config.d_model
+        self.tied = config.tied
         self.embedding = nn.Embedding(vocab_size, d_model)
-        sizes = (d_model, num_heads, key_heads, d_head, d_ff, base, epsilon)
         self.layers = nn.ModuleList(
-            LlamaLayer(*sizes) for _ in range(num_layers)
+            LlamaLayer(config) for _ in range(config.num_layers)
         )
-        self.norm = RMSNorm(d_model, epsilon)
-        if not tied:
+        self.norm = RMSNorm(d_model, config.epsilon)
+        if not config.tied:
             self.linear = nn.Linear(d_model, vocab_size, bias=False)
 
     def forward(self, token_ids, cache=None, key_mask=None):
@@ -136,31 +122,16 @@ def llama_weights(model):
     return {name: next(part.parameters()) for name, part in parts}
 
 
-def write_greedily(model, token_ids, count, key_mask=None):
-    """Return token_ids (B, T) and count more, each the likeliest, by a cache.
-
-    key_mask (B, T): True = a token; pads stand on the left.
-    """
-    written, new_ids, cache = token_ids, token_ids, []
-    for _ in range(count):
-        logits, cache = model(new_ids, cache, key_mask)
-        new_ids = logits[:, -1:].argmax(-1)  # (B, 1)
-        written = append_ids(written, new_ids[:, 0])
-        if key_mask is not None:
-            key_mask = append_ids(key_mask, key_mask[:, -1])
-    return written
-
-
 def load_llama(folder):
     """Return the Llama of a checkpoint folder, in float32.
 
     Raises FileNotFoundError or ValueError, which say what to do.
     """
     config, weights = read_checkpoint(folder)
+    config = llama_config(config)
+    weights = checked_weights(weights, llama_shapes(config))
     with torch.device("meta"):  # shapes alone, no numbers yet
-        model = Llama(**llama_sizes(config))
-    ours = llama_weights(model)
-    weights = checked_weights(weights, {k: w.shape for k, w in ours.items()})
+        model = Llama(config)
     for name, part in llama_parts(model).items():
         own_name, _ = next(part.named_parameters())
         values = torch.from_numpy(weights[name])

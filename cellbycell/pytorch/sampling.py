@@ -4,17 +4,19 @@ Built and explained in the chapter *Which token next?* of the book.
 Written by `make package`: change it in the chapter.
 """
 
-import torch
+from itertools import count
 
-from cellbycell.pytorch.decoder import append_ids
+import numpy as np
+import torch
 
 
 def keep_top_k(logits, k):
     """Return logits (..., N) with -inf at all but the k largest.
 
-    Of equal logits, the first are kept.
+    Of equal logits, the first are kept; NaN counts as infinite.
     """
-    order = logits.argsort(dim=-1, descending=True, stable=True)
+    numbers = logits.masked_fill(logits.isnan(), torch.inf)  # (..., N)
+    order = numbers.argsort(dim=-1, descending=True, stable=True)
     ranks = order.argsort(dim=-1)  # (..., N)
     return logits.masked_fill(ranks >= k, -torch.inf)
 
@@ -35,16 +37,18 @@ def keep_top_p(logits, p):
 
 def keep_min_p(logits, min_p):
     """Return logits (..., N) with -inf below min_p times the likeliest."""
-    probs = logits.softmax(-1)  # (..., N)
-    limit = min_p * probs.amax(-1, keepdim=True)  # (..., 1)
-    return logits.masked_fill(probs < limit, -torch.inf)
+    wide = logits.double()  # half precision would round the limit
+    shares = (wide - wide.amax(-1, keepdim=True)).exp()  # (..., N)
+    return logits.masked_fill(shares < min_p, -torch.inf)
 
 
 def filter_logits(logits, temperature=1.0, k=None, p=1.0, min_p=0.0):
     """Return logits (..., N) over the temperature, with -inf at the tail.
 
-    Temperature 0 keeps only the largest. The order is Transformers'.
+    Temperature 0 keeps only the largest. The order is Transformers'. Half
+    precision becomes float32.
     """
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     if temperature == 0:
         return keep_top_k(logits, 1)
     logits = logits / temperature
@@ -55,20 +59,18 @@ def filter_logits(logits, temperature=1.0, k=None, p=1.0, min_p=0.0):
     return keep_min_p(logits, min_p) if min_p > 0 else logits
 
 
-def sample_decode(model, token_ids, noise, end_id, **settings):
-    """Return token_ids (B, T) and what a model writes behind them.
+def sampler(noise, **settings):
+    """Return a function that draws the next ids (B,) from logits (B, N).
 
-    After end_id a row has zeros. model: ids (B, T) to logits (B, T, N);
-    noise (C, B, N): C steps at most; settings: those of filter_logits.
+    noise (C, B, N), a row for each of C steps; or a seed, for any number of
+    steps. settings: those of filter_logits.
     """
-    has_ended = torch.zeros(len(token_ids), dtype=torch.bool)
-    for row in noise:
-        logits = model(token_ids)[:, -1]  # (B, N)
-        logits = filter_logits(logits, **settings)
-        next_ids = (logits + row).argmax(-1)  # (B,)
-        next_ids = next_ids.masked_fill(has_ended, 0)
-        token_ids = append_ids(token_ids, next_ids.to(token_ids.dtype))
-        has_ended = has_ended | (next_ids == end_id)
-        if has_ended.all():
-            break
-    return token_ids
+    rng = np.random.default_rng(noise) if np.ndim(noise) == 0 else None
+    steps = count()
+
+    def choose(logits):
+        row = rng.gumbel(size=logits.shape) if rng else noise[next(steps)]
+        row = torch.as_tensor(row, device=logits.device).double()  # (B, N)
+        return (filter_logits(logits, **settings) + row).argmax(-1)
+
+    return choose

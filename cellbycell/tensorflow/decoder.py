@@ -5,6 +5,7 @@ Written by `make package`: change it in the chapter.
 """
 
 import math
+from contextlib import contextmanager
 
 import keras
 import numpy as np
@@ -167,20 +168,37 @@ def append_ids_tf(written, next_ids):
     return tf.concat([written, next_ids[:, None]], axis=1)  # (B, T + 1)
 
 
+@contextmanager
+def evaluating_tf(model):
+    """Within `with`, a model is in evaluation mode, without gradients.
+
+    Behind it, also after an error, each part has the mode that it had.
+    """
+    # Returns the mode; one that it is given holds for the calls behind it.
+    mode_of = keras.layers.Lambda(lambda x, training=None: training)
+    mode = mode_of(tf.zeros(()))
+    try:
+        mode_of(tf.zeros(()), training=False)
+        yield
+    finally:
+        mode_of(tf.zeros(()), training=mode)
+
+
 def greedy_decode_tf(model, source_ids, start_id, end_id, max_len):
     """Return the ids that a model writes for source_ids (B, S).
 
     Rows begin with start_id; max_len tokens at most, zeros after end_id. The
     model is in evaluation mode while it writes.
     """
-    memory, memory_mask = model.encode(source_ids)
-    written = tf.zeros_like(source_ids[:, :1]) + start_id  # (B, 1)
-    for _ in range(max_len):
-        has_ended = tf.reduce_any(written[:, 1:] == end_id, axis=1)  # (B,)
-        if tf.reduce_all(has_ended):
-            break
-        logits = model.decode(written, memory, memory_mask)
-        next_ids = tf.argmax(logits[:, -1], -1, written.dtype)  # (B,)
-        next_ids = tf.where(has_ended, tf.zeros_like(next_ids), next_ids)
-        written = append_ids_tf(written, next_ids)
+    with evaluating_tf(model):
+        memory, memory_mask = model.encode(source_ids)
+        written = tf.zeros_like(source_ids[:, :1]) + start_id  # (B, 1)
+        for _ in range(max_len):
+            has_ended = tf.reduce_any(written[:, 1:] == end_id, axis=1)  # (B,)
+            if tf.reduce_all(has_ended):
+                break
+            logits = model.decode(written, memory, memory_mask)
+            next_ids = tf.argmax(logits[:, -1], -1, written.dtype)  # (B,)
+            next_ids = tf.where(has_ended, tf.zeros_like(next_ids), next_ids)
+            written = append_ids_tf(written, next_ids)
     return written

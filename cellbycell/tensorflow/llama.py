@@ -7,14 +7,14 @@ Written by `make package`: change it in the chapter.
 import keras
 import tensorflow as tf
 
-from cellbycell.common.llama import (
+from cellbycell.checkpoint import (
     checked_weights,
-    llama_parts,
-    llama_sizes,
+    llama_config,
+    llama_shapes,
     read_checkpoint,
 )
+from cellbycell.common.llama import llama_parts
 from cellbycell.tensorflow.cache import attend_grouped_tf
-from cellbycell.tensorflow.decoder import append_ids_tf
 from cellbycell.tensorflow.encoder import RMSNormTF, SwiGLUTF
 from cellbycell.tensorflow.multi_head_attention import (
     merge_heads_tf,
@@ -26,16 +26,18 @@ from cellbycell.tensorflow.rotary import rotary_halves_tf
 class LlamaAttentionTF(keras.layers.Layer):
     """Causal attention: rotary positions, and key heads that are shared.
 
-    x (B, T, D) at positions (T,); attention_mask broadcasts to
-    (B, C, H // C, T, S), heads in groups; cache: keys and values
-    (B, C, S, K) of the tokens before. Returns the output (B, T, D), and the
-    keys and values of all tokens so far.
+    config: a LlamaConfig. x (B, T, D) at positions (T,); attention_mask
+    broadcasts to (B, C, H // C, T, S), heads in groups; cache: keys and
+    values (B, C, S, K) of the tokens before. Returns the output (B, T, D),
+    and the keys and values of all tokens so far.
     """
 
-    def __init__(self, d_model, num_heads, key_heads, d_head, base=10000.0):
+    def __init__(self, config):
         super().__init__()
-        self.num_heads, self.key_heads, self.base = num_heads, key_heads, base
-        wide, narrow = num_heads * d_head, key_heads * d_head
+        self.num_heads, self.key_heads = config.num_heads, config.key_heads
+        self.base, d_model = config.base, config.d_model
+        wide = config.num_heads * config.d_head
+        narrow = config.key_heads * config.d_head
         self.query_proj = keras.layers.Dense(wide, use_bias=False)
         self.key_proj = keras.layers.Dense(narrow, use_bias=False)
         self.value_proj = keras.layers.Dense(narrow, use_bias=False)
@@ -54,6 +56,7 @@ class LlamaAttentionTF(keras.layers.Layer):
         if cache is not None:
             key = tf.concat([cache[0], key], axis=2)  # (B, C, S, K)
             value = tf.concat([cache[1], value], axis=2)  # (B, C, S, K)
+        # Four heads with two key heads read the keys [K1, K1, K2, K2].
         output = attend_grouped_tf(query, key, value, attention_mask)
         return self.output_proj(merge_heads_tf(output)), (key, value)
 
@@ -64,16 +67,12 @@ class LlamaLayerTF(keras.layers.Layer):
     The arguments and what is returned are those of LlamaAttention.
     """
 
-    def __init__(
-        self, d_model, num_heads, key_heads, d_head, d_ff, base, epsilon
-    ):
+    def __init__(self, config):
         super().__init__()
-        self.attention_norm = RMSNormTF(d_model, epsilon)
-        self.attention = LlamaAttentionTF(
-            d_model, num_heads, key_heads, d_head, base
-        )
-        self.feed_forward_norm = RMSNormTF(d_model, epsilon)
-        self.feed_forward = SwiGLUTF(d_model, d_ff)
+        self.attention_norm = RMSNormTF(config.d_model, config.epsilon)
+        self.attention = LlamaAttentionTF(config)
+        self.feed_forward_norm = RMSNormTF(config.d_model, config.epsilon)
+        self.feed_forward = SwiGLUTF(config.d_model, config.d_ff)
         self.built = True  # nothing is left for the first call
 
     def call(self, x, positions, attention_mask, cache=None):
@@ -87,34 +86,21 @@ class LlamaLayerTF(keras.layers.Layer):
 class LlamaTF(keras.layers.Layer):
     """A Llama: return the logits of each next token, (B, T, N).
 
-    token_ids (B, T); key_mask (B, S): True = a token, not a pad, of all
-    tokens so far. cache: [] at the start, then what was returned; with a
-    cache, the logits of the new tokens and the new cache are returned.
-    base: of the rotation, or its frequencies (C,). tied: the last layer has
-    no weights of its own, but those of the embedding.
+    config: a LlamaConfig. token_ids (B, T); key_mask (B, S): True = a token,
+    not a pad, of all tokens so far. cache: [] at the start, then what was
+    returned; with a cache, the logits of the new tokens and the new cache
+    are returned.
     """
 
-    def __init__(
-        self,
-        vocab_size,
-        num_layers,
-        d_model,
-        num_heads,
-        key_heads,
-        d_head,
-        d_ff,
-        base=10000.0,
-        epsilon=1e-6,
-        tied=False,
-    ):
+    def __init__(self, config):
         super().__init__()
-        self.tied = tied
+        vocab_size, d_model = config.vocab_size, config.d_model
+        self.tied = config.tied
         self.embedding = keras.layers.Embedding(vocab_size, d_model)
         self.embedding.build()
-        sizes = (d_model, num_heads, key_heads, d_head, d_ff, base, epsilon)
-        self.layers = [LlamaLayerTF(*sizes) for _ in range(num_layers)]
-        self.norm = RMSNormTF(d_model, epsilon)
-        if not tied:
+        self.layers = [LlamaLayerTF(config) for _ in range(config.num_layers)]
+        self.norm = RMSNormTF(d_model, config.epsilon)
+        if not config.tied:
             self.linear = keras.layers.Dense(vocab_size, use_bias=False)
             self.linear.build((None, d_model))
         self.built = True  # nothing is left for the first call
@@ -147,35 +133,17 @@ def llama_weights_tf(model):
     return {name: part.trainable_variables[0] for name, part in parts}
 
 
-def write_greedily_tf(model, token_ids, count, key_mask=None):
-    """Return token_ids (B, T) and count more, each the likeliest, by a cache.
-
-    key_mask (B, T): True = a token; pads stand on the left.
-    """
-    written, new_ids, cache = token_ids, token_ids, []
-    for _ in range(count):
-        logits, cache = model(new_ids, cache, key_mask)
-        new_ids = tf.argmax(logits[:, -1:], -1, token_ids.dtype)  # (B, 1)
-        written = append_ids_tf(written, new_ids[:, 0])
-        if key_mask is not None:
-            key_mask = append_ids_tf(key_mask, key_mask[:, -1])
-    return written
-
-
 def load_llama_tf(folder):
     """Return the Llama of a checkpoint folder, in float32.
 
     Raises FileNotFoundError or ValueError, which say what to do.
     """
     config, weights = read_checkpoint(folder)
-    model = LlamaTF(**llama_sizes(config))
-    ours = llama_weights_tf(model)
-    table = model.embedding.embeddings
-    weights = checked_weights(
-        weights,
-        {k: w.shape if w is table else w.shape[::-1] for k, w in ours.items()},
-    )
+    config = llama_config(config)
+    weights = checked_weights(weights, llama_shapes(config))
+    model = LlamaTF(config)
     for name, part in llama_parts(model).items():
-        values = weights[name]
-        ours[name].assign(values if part is model.embedding else values.T)
+        is_table = part is model.embedding
+        values = weights[name] if is_table else weights[name].T
+        part.trainable_variables[0].assign(values)
     return model

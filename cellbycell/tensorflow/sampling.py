@@ -5,18 +5,20 @@ Written by `make package`: change it in the chapter.
 """
 
 import math
+from itertools import count
 
+import numpy as np
 import tensorflow as tf
-
-from cellbycell.tensorflow.decoder import append_ids_tf
 
 
 def keep_top_k_tf(logits, k):
     """Return logits (..., N) with -inf at all but the k largest.
 
-    Of equal logits, the first are kept.
+    Of equal logits, the first are kept; NaN counts as infinite.
     """
-    order = tf.argsort(logits, direction="DESCENDING", stable=True)
+    infinite = tf.constant(math.inf, logits.dtype)
+    numbers = tf.where(tf.math.is_nan(logits), infinite, logits)  # (..., N)
+    order = tf.argsort(numbers, direction="DESCENDING", stable=True)
     ranks = tf.argsort(order)  # (..., N)
     dropped = tf.constant(-math.inf, logits.dtype)
     return tf.where(ranks < k, logits, dropped)
@@ -41,17 +43,20 @@ def keep_top_p_tf(logits, p):
 
 def keep_min_p_tf(logits, min_p):
     """Return logits (..., N) with -inf below min_p times the likeliest."""
-    probs = tf.nn.softmax(logits)  # (..., N)
-    limit = min_p * tf.reduce_max(probs, -1, keepdims=True)  # (..., 1)
+    wide = tf.cast(logits, tf.float64)  # half precision would round the limit
+    shares = tf.exp(wide - tf.reduce_max(wide, -1, keepdims=True))  # (..., N)
     dropped = tf.constant(-math.inf, logits.dtype)
-    return tf.where(probs < limit, dropped, logits)
+    return tf.where(shares < min_p, dropped, logits)
 
 
 def filter_logits_tf(logits, temperature=1.0, k=None, p=1.0, min_p=0.0):
     """Return logits (..., N) over the temperature, with -inf at the tail.
 
-    Temperature 0 keeps only the largest. The order is Transformers'.
+    Temperature 0 keeps only the largest. The order is Transformers'. Half
+    precision becomes float32.
     """
+    wide = logits.dtype if logits.dtype == tf.float64 else tf.float32
+    logits = tf.cast(logits, wide)
     if temperature == 0:
         return keep_top_k_tf(logits, 1)
     logits = logits / temperature
@@ -62,20 +67,19 @@ def filter_logits_tf(logits, temperature=1.0, k=None, p=1.0, min_p=0.0):
     return keep_min_p_tf(logits, min_p) if min_p > 0 else logits
 
 
-def sample_decode_tf(model, token_ids, noise, end_id, **settings):
-    """Return token_ids (B, T) and what a model writes behind them.
+def sampler_tf(noise, **settings):
+    """Return a function that draws the next ids (B,) from logits (B, N).
 
-    After end_id a row has zeros. model: ids (B, T) to logits (B, T, N);
-    noise (C, B, N): C steps at most; settings: those of filter_logits.
+    noise (C, B, N), a row for each of C steps; or a seed, for any number of
+    steps. settings: those of filter_logits.
     """
-    has_ended = tf.zeros(len(token_ids), tf.bool)
-    for row in noise:
-        logits = model(token_ids)[:, -1]  # (B, N)
-        logits = filter_logits_tf(logits, **settings)
-        next_ids = tf.argmax(logits + row, -1, token_ids.dtype)  # (B,)
-        next_ids = tf.where(has_ended, tf.zeros_like(next_ids), next_ids)
-        token_ids = append_ids_tf(token_ids, next_ids)
-        has_ended = has_ended | (next_ids == end_id)
-        if tf.reduce_all(has_ended):
-            break
-    return token_ids
+    rng = np.random.default_rng(noise) if np.ndim(noise) == 0 else None
+    steps = count()
+
+    def choose(logits):
+        row = rng.gumbel(size=logits.shape) if rng else noise[next(steps)]
+        kept = filter_logits_tf(logits, **settings)  # (B, N)
+        kept = tf.cast(kept, tf.float64)  # (B, N)
+        return tf.argmax(kept + tf.cast(row, tf.float64), -1)
+
+    return choose

@@ -1,15 +1,11 @@
-"""The chapter on Llama: its checkers, and its loader.
+"""The chapter on Llama: its checkers, and its model.
 
 test_exercises.py tries each checker on the stub and the solution.
 """
 
-import json
-
 import numpy as np
 import pytest
 import torch
-
-LENGTH = "original_max_position_embeddings"
 
 pytestmark = pytest.mark.xdist_group("frameworks")
 
@@ -73,53 +69,13 @@ def test_wrong_answer_is_named(verdict, says):
     assert says in verdict
 
 
-def test_an_unknown_switch_is_refused(chapter):
-    sizes = chapter("llama")["llama_sizes"]
-    config = json.loads(
-        (chapter("llama")["folder"] / "config.json").read_text()
-    )
-    assert sizes(config)["num_heads"] == 6
-    assert sizes(config | {"num_key_value_heads": None})["key_heads"] == 6
-    assert sizes(config | {"head_dim": None})["d_head"] == 4
-    for change in (
-        {"hidden_act": "relu"},
-        {"mlp_bias": True},
-        {"is_causal": False},
-        {"quantization_config": {"load_in_4bit": True}},
-        {"transformers_weights": "other.safetensors"},
-    ):
-        with pytest.raises(ValueError, match=next(iter(change))):
-            sizes(config | change)
-    for name in ("vocab_size", "hidden_size", "model_type"):
-        kept = {k: v for k, v in config.items() if k != name}
-        with pytest.raises(ValueError, match=f"has no {name}"):
-            sizes(kept)
-
-
-def test_the_rotation_is_read_as_transformers_does(chapter):
-    """rope_scaling goes before rope_parameters; a length may be missing."""
-    turns = chapter("llama")["llama_turns"]
-    stretch = {"rope_type": "llama3", "factor": 8.0}
-    stretch |= {"low_freq_factor": 1.0, "high_freq_factor": 4.0}
-    both = {"rope_scaling": stretch, "rope_parameters": {"rope_theta": 5e5}}
-    both["max_position_embeddings"] = 64
-    wanted = turns({"rope_scaling": stretch | {LENGTH: 64}}, 8)
-    assert np.allclose(turns(both, 8), wanted)
-    assert np.allclose(turns(both | {LENGTH: 4096}, 8)[2], 1e-2)
-    assert not np.allclose(wanted[2], 1e-2)
-    for change, says in (
-        ({"low_freq_factor": 5.0}, "above high_freq_factor"),
-        ({"partial_rotary_factor": 0.5}, "partial_rotary_factor too much"),
-    ):
-        with pytest.raises(ValueError, match=says):
-            turns({"rope_parameters": stretch | change | {LENGTH: 64}}, 8)
-
-
 def test_heads_wider_than_the_model(chapter):
     """Rows of the queries' matrix are not the width of the model."""
     book = chapter("llama")
-    model = book["Llama"](11, 1, 10, 4, 2, 6, 7)
-    model_tf = book["LlamaTF"](11, 1, 10, 4, 2, 6, 7)
+    sizes = {"vocab_size": 11, "num_layers": 1, "d_model": 10, "d_ff": 7}
+    heads = {"num_heads": 4, "key_heads": 2, "d_head": 6}
+    config = book["LlamaConfig"](**sizes, **heads)
+    model, model_tf = book["Llama"](config), book["LlamaTF"](config)
     book["draw_model"](model, 0)
     book["draw_model_tf"](model_tf, 0)
     ids = torch.arange(5)[None]
@@ -134,3 +90,54 @@ def test_half_precision_runs(chapter):
     assert found.dtype == torch.bfloat16
     wanted = book["their_logits"]
     assert (found.float() - wanted).abs().max() < 0.2
+
+
+def test_pairs_for_halves_are_wrong_from_the_second_token_on(chapter):
+    """The first token is right, and the second as bad as any other."""
+    book = chapter("llama")
+    config, weights, model = book["ordinary"]
+    wrong = book["wrong_llama"](config, weights, "rotary by pairs")
+    ids = 1 + book["far_ids"] % 22  # no pad, whose vector is zero
+    with torch.no_grad():
+        gap = (wrong(ids) - model(ids).logits).abs().amax((0, 2))  # (T,)
+    assert gap[0] < 1e-4
+    assert gap[1:].min() > 0.1
+    assert gap[1:20].mean() > 0.5 * gap[-100:].mean()
+
+
+def test_keras_hub_ties_as_well(chapter, tmp_path):
+    from keras_hub.models import LlamaBackbone
+
+    book = chapter("llama")
+    config = book["their_config"]
+    tied = {"tie_word_embeddings": True, "rms_norm_eps": 1e-5}
+    theirs = book["saved"](tmp_path, config, **tied)
+    backbone = LlamaBackbone(
+        vocabulary_size=config.vocab_size,
+        num_layers=config.num_hidden_layers,
+        num_query_heads=config.num_attention_heads,
+        hidden_dim=config.hidden_size,
+        intermediate_dim=config.intermediate_size,
+        num_key_value_heads=config.num_key_value_heads,
+        layer_norm_epsilon=1e-5,
+        tie_word_embeddings=True,
+    )
+    _, weights = book["read_checkpoint"](tmp_path)
+    assert "lm_head.weight" not in weights
+    book["fill_hub"](backbone, weights)
+    found = book["hub_logits"](backbone, book["token_ids_tf"])
+    wanted = theirs(book["token_ids"]).logits.detach()
+    assert np.allclose(found, wanted, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"key_heads": 4}, "4 key heads for 6 heads"),
+        ({"d_head": 5}, "of width 5"),
+    ],
+)
+def test_sizes_have_to_fit(chapter, change, says):
+    book = chapter("llama")
+    with pytest.raises(ValueError, match=says):
+        book["replace"](book["config"], **change)

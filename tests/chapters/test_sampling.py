@@ -189,33 +189,6 @@ def test_half_precision_is_summed_in_double(book):
     assert torch.equal(found.isfinite(), wanted.isfinite())
 
 
-def test_a_text_ends_where_it_ended(book):
-    """Behind its end a row has pads, while another goes on."""
-    tf = book["tf"]
-    script = np.array([[5, 2, 7, 7, 7], [4, 4, 4, 2, 9]])
-
-    def logits_of(ids):
-        step = ids.shape[1] - 1
-        return np.eye(10, dtype="float32")[script[:, step]][:, None]
-
-    start, noise = np.ones((2, 1), "int64"), np.zeros((5, 2, 10), "float32")
-    wanted = [[1, 5, 2, 0, 0], [1, 4, 4, 4, 2]]
-    found = book["sample_decode"](
-        lambda ids: torch.tensor(logits_of(ids)),
-        torch.tensor(start),
-        torch.tensor(noise),
-        2,
-    )
-    assert found.tolist() == wanted
-    found = book["sample_decode_tf"](
-        lambda ids: tf.constant(logits_of(ids)),
-        tf.constant(start),
-        tf.constant(noise),
-        2,
-    )
-    assert found.numpy().tolist() == wanted
-
-
 def test_one_beam_is_greedy_and_all_beams_find_the_best(book):
     rng = np.random.default_rng(0)
     table = np.log(rng.dirichlet(np.ones(4), size=4))  # by the last token
@@ -233,3 +206,57 @@ def test_one_beam_is_greedy_and_all_beams_find_the_best(book):
     (best_score, best_row), *_ = book["beam_search"](logs_of, [0], 64, None, 3)
     assert np.isclose(best_score, sums.max())
     assert best_row[1:] == tuple(paths[:, sums.argmax()])
+
+
+@pytest.mark.parametrize("penalty", [-1.0, 0.0, 1.0])
+def test_beams_are_those_of_generate(book, penalty):
+    rng = np.random.default_rng(1 + int(penalty))
+    for prompt in rng.integers(3, 20, (2, 3)).tolist():
+        theirs = book["llama"].generate(
+            torch.tensor([prompt]),
+            do_sample=False,
+            num_beams=3,
+            max_new_tokens=8,
+            length_penalty=penalty,
+            num_return_sequences=3,
+            output_scores=True,
+            return_dict_in_generate=True,
+        )
+        ours = book["beam_search"](
+            book["llama_logs"], prompt, 3, 2, 8, penalty
+        )
+        for (_, row), wanted in zip(ours, theirs.sequences, strict=True):
+            assert list(row) == wanted[: len(row)].tolist()
+            assert len(row) == len(wanted) or row[-1] == 2
+        scores = [score for score, _ in ours]
+        assert np.allclose(scores, theirs.sequences_scores, atol=1e-4)
+
+
+def read_by_keras_hub(book, sampler, **settings):
+    """Return what a sampler of KerasHub writes with the chapter's model."""
+    empty = np.zeros((1, book["longest"]), "int64")
+    empty[:, 0] = 1
+
+    def next_logits(prompt, cache, index):
+        return book["traced_tf"](prompt)[:, index - 1], None, cache
+
+    empty = book["tf"].constant(empty)
+    return sampler(next_logits, empty, index=1, **settings)
+
+
+def test_keras_hub_writes_the_same_greedily(book):
+    from keras_hub.samplers import GreedySampler
+
+    found = read_by_keras_hub(book, GreedySampler(), stop_token_ids=[2])
+    assert book["spell"](found)[0] == book["written"]["greedy"][0]
+
+
+def test_keras_hub_has_the_same_beams(book):
+    from keras_hub.samplers import BeamSampler
+
+    sampler = BeamSampler(3, return_all_beams=True)
+    rows, scores = read_by_keras_hub(book, sampler)
+    logs_of, longest = book["logs_of_tf"], book["longest"]
+    ours = book["beam_search"](logs_of, [1], 3, None, longest - 1)
+    assert np.array_equal([row for _, row in ours], rows[0])
+    assert np.allclose([score for score, _ in ours], scores[0], atol=1e-4)

@@ -365,6 +365,22 @@ def test_a_loss_in_half_precision_is_that_of_float32(framework, dtype):
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
+# A mixture of experts
+
+
+def test_of_equal_experts_the_first_are_asked(framework):
+    """PyTorch's topk does not say which of them it takes."""
+    scores = np.random.default_rng(0).integers(0, 3, (64, 8))  # (B, C)
+    order = np.argsort(-scores, axis=-1, kind="stable")
+    for count in (1, 3, 7):
+        found = framework.router_shares(
+            framework.tensor(scores * 1.0), count, 1
+        )
+        asked = np.zeros(scores.shape, bool)
+        np.put_along_axis(asked, order[:, :count], True, axis=-1)
+        assert np.array_equal(framework.wide(found) > 0, asked)
+
+
 # Checks
 
 

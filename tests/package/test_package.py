@@ -66,7 +66,7 @@ def test_what_is_written_by_hand_says_what_it_takes_and_returns(part):
         doc = getdoc(thing)
         found = re.findall(r"(?ms)^(\w+)\n-+\n(.*?)(?=\n\n|\Z)", doc)
         sections = dict(found)
-        told = re.findall(r"(?m)^\S.*$", sections.get("Parameters", ""))
+        told = re.findall(r"(?m)^\S[^:\n]*\b", sections.get("Parameters", ""))
         told = ", ".join(told).replace("*", "").split(", ")
         assert told == [*signature(thing).parameters], name
         for verb, section in [("Return", "Returns"), ("Raise", "Raises")]:

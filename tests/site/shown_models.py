@@ -195,9 +195,10 @@ def weighs(book, model, length):
     names = ["embed_tokens", "input_layernorm", "q_proj", "k_proj", "v_proj"]
     names += ["o_proj", "post_attention_layernorm", "gate_proj", "up_proj"]
     names += ["down_proj", "norm", "lm_head"]
-    vocab_size, layers, d, heads, few, k, d_ff, tied = [
-        *book["llamas"].values()
-    ][model]
+    given = [*book["llamas"].values()][model]
+    vocab_size, d, d_ff = given.vocab_size, given.d_model, given.d_ff
+    layers, heads, few = given.num_layers, given.num_heads, given.key_heads
+    k, tied = given.d_head, given.tied
     shapes = [(vocab_size, d), (d,), (heads * k, d), (few * k, d)]
     shapes += [(few * k, d), (d, heads * k), (d,), (d_ff, d), (d_ff, d)]
     shapes += [(d, d_ff), (d,), (vocab_size, d)]
@@ -220,11 +221,11 @@ def weighs(book, model, length):
 @shows("families", [(8,), (0,), (14,), (16,), (19,)])
 def families(book, family):
     name = list(book["FAMILIES"])[family]
-    switches, plain = book["known"][name]["switches"], book["llama"]
-    frame = book["family_frame"](name, switches, plain, 4)
-    start = book["family_frame"]("llama", plain, plain, 4)
+    config, plain = book["known"][name]["config"], book["llama"]
+    frame = book["family_frame"](name, config, plain)
+    start = book["family_frame"]("llama", plain, plain)
     assert start["said"].startswith("llama: 0 of 13")
-    other = book["in_words"](switches, plain).keys() - {"epsilon"}
+    other = book["in_words"](config, plain).keys() - {"epsilon"}
     assert bool(other) == (frame["parts"] != start["parts"])
     heads = {f"head-{part}": part for part in frame["parts"]}
     return frame["said"], frame["parts"] | heads
