@@ -5,6 +5,7 @@ Transformers writes the folders and is the reference.
 
 import json
 import tempfile
+from copy import deepcopy
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -448,12 +449,12 @@ def folders(draw):
     """Draw a family, its config with up to three changes, and its weights."""
     family = draw(st.sampled_from([*FAMILIES]))
     said, weights = written(family)
-    said, weights = json.loads(json.dumps(said)), dict(weights)
+    said, weights = deepcopy(said), dict(weights)
     for _ in range(draw(st.integers(0, 3))):
         place = said
         name = draw(st.sampled_from([*said] + MORE))
         if name.startswith("rope_") and draw(st.booleans()):
-            place[name] = draw(st.sampled_from(ROPES))
+            place[name] = deepcopy(draw(st.sampled_from(ROPES)))
             continue
         while isinstance(place.get(name), dict) and place[name]:
             place, name = place[name], draw(st.sampled_from([*place[name]]))
