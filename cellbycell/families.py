@@ -157,9 +157,9 @@ _OWN = {
     "logit_scale": _decimal(),
     "moe_intermediate_size": count(),
     "norm_topk_prob": flag(),
-    "num_experts": count(None, most=2**12),
+    "num_experts": count(0, most=2**12),
     "num_experts_per_tok": count(),
-    "num_local_experts": count(None, most=2**12),
+    "num_local_experts": count(0, most=2**12),
 }
 # Read for every family.
 _EVERY = {
@@ -445,7 +445,7 @@ def _experts(said: Mapping[str, Any]) -> dict[str, Any]:
     if "num_experts_per_tok" not in said:
         return {}
     asked = said["num_experts_per_tok"]
-    counts = {said["num_experts"], said["num_local_experts"]} - {None}
+    counts = {said["num_experts"], said["num_local_experts"]} - {0}
     if len(counts) != 1 or asked > max(counts):
         raise ValueError(
             f"A token asks {asked} experts, and num_local_experts does not "
