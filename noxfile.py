@@ -131,7 +131,8 @@ def package(session):
     """The package without the checkout, and its tests in one framework."""
     torch, tensorflow, plots = pins(["torch", "tensorflow", "matplotlib"])
     pip = ["python", "-m", "pip"]
-    session.install("pip", *pins(["numpy", "pytest"]))
+    rows = pins(["tokenizers", "babel", "transformers", "keras-hub"])
+    session.install("pip", *pins(["numpy", "pytest", "hypothesis"]))
     with TemporaryDirectory() as folder:
         wheel = [*pip, "wheel", "--no-deps", f"--wheel-dir={folder}", "."]
         session.run(*wheel)
@@ -144,7 +145,7 @@ def package(session):
         session.chdir(f"{folder}/alone")
 
         [wheel] = Path(folder).glob("*.whl")
-        session.install(str(wheel))
+        session.install(f"{wheel}[checkpoint]")
         tests = ["pytest", "-rs", "--import-mode=importlib", f"{folder}/tests"]
         session.install(torch)
         session.run("python", "-m", *tests)
@@ -164,7 +165,6 @@ def package(session):
             said = session.run(*command, success_codes=[code], silent=True)
             if words not in said:
                 session.error(said)
-        rows = pins(["tokenizers", "babel", "transformers", "keras-hub"])
         session.install(torch, plots, *rows, "nbconvert", "ipykernel")
         convert = ["jupyter", "nbconvert", "--execute", "--to=notebook"]
         names = sorted(map(str, Path().glob("*.ipynb")))

@@ -10,8 +10,6 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import Phase, assume, given, settings
-from hypothesis import strategies as st
 
 from cellbycell.checkpoint import (
     HARMLESS,
@@ -29,6 +27,9 @@ from cellbycell.checkpoint import (
     table,
 )
 
+hypothesis = pytest.importorskip("hypothesis")
+st, assume, Phase = hypothesis.strategies, hypothesis.assume, hypothesis.Phase
+given, settings = hypothesis.given, hypothesis.settings
 pytestmark = pytest.mark.xdist_group("frameworks")
 
 LENGTH = "original_max_position_embeddings"
