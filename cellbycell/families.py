@@ -316,6 +316,9 @@ def _entries(family: str) -> dict[str, Entry]:
         found["head_dim"] = count(None, most=2**16)
     if family == "seed_oss":
         found["attention_bias"] = flag(True)
+    if family in ("phi3", "smollm3"):  # a missing one may be out of the table
+        allows = HARMLESS["pad_token_id"].allows
+        found["pad_token_id"] = Entry("an id, or null", allows)
     if family in _BY_KIND:
         one = ROTATION["rope_parameters"].entries
         kinds = {kind: table(one, None) for kind in (_SLIDING, _FULL)}

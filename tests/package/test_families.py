@@ -254,6 +254,7 @@ def test_what_is_wrong_in_a_config_is_named(family, changes, says):
         ("mistral", "sliding_window"),
         ("qwen3", "use_sliding_window"),
         ("qwen3_moe", "norm_topk_prob"),
+        ("phi3", "pad_token_id"),
         ("mixtral", "num_experts_per_tok"),
     ],
 )
