@@ -647,7 +647,7 @@ def checked_weights(
         for name, weight in weights.items()
         if name not in spare and ".rotary_emb." not in name
     }
-    whole, merge = "download a whole LlamaForCausalLM", "merge adapters first"
+    whole, merge = "download the whole model", "merge adapters first"
     for names, fault, advice in (
         (shapes.keys() - found.keys(), "missing", whole),
         (found.keys() - shapes.keys(), "too many", merge),
