@@ -120,9 +120,8 @@ def test_rows_end_in_zeros_and_the_last_ends_it_all(framework, sums):
 def test_it_is_cut_off_without_an_end(framework, sums, count):
     both, model = sums
     for end_id in (None, 99):
-        written = framework.generate(
-            model, framework.tensor(PROMPTS), count, end_id
-        )
+        prompts = framework.tensor(PROMPTS)
+        written = framework.generate(model, prompts, count, end_id)
         wanted = [by_hand(row, count) for row in PROMPTS]
         assert written.numpy().tolist() == wanted
     assert len(both.columns) == 2 * count
