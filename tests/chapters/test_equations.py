@@ -144,16 +144,17 @@ def test_limit_of_the_similarity(chapter, offset):
     near(limit, line, 1 / (offset * math.log(b)))
 
 
-def test_rotary_positions(chapter):
+@pytest.mark.parametrize("name", ["rotary"])
+def test_rotary_positions(chapter, name):
     """(1) and (3) of Rotary positions."""
     import torch
 
-    rotary = chapter("rotary")["rotary"]
-    similarity = chapter("position_similarity")["similarity"]
+    rotary = chapter(name)["rotary"]
     x, y = RNG.normal(size=(2, 8))
     for p, q in ((0, 4), (9, 2), (31, 31)):
         at_p, at_q = positions_by_hand(p, 8), positions_by_hand(q, 8)
-        terms = x @ y + x @ at_q + at_p @ y + similarity(p - q, 8)
+        similarity = sum(math.cos((p - q) / 10**i) for i in range(4))
+        terms = x @ y + x @ at_q + at_p @ y + similarity
         near((x + at_p) @ (y + at_q), terms)
 
         def turned(row, position):
@@ -162,19 +163,21 @@ def test_rotary_positions(chapter):
         near(turned(x, p) @ turned(y, q), x @ turned(y, q - p))
 
 
+@pytest.mark.parametrize("name", ["training"])
 @pytest.mark.parametrize(("n", "alpha"), [(13, 0.1), (2, 0.5), (50, 0.01)])
-def test_floor_of_smoothed_targets(chapter, n, alpha):
+def test_floor_of_smoothed_targets(chapter, name, n, alpha):
     """(3) of Training."""
     targets = np.full(n, alpha / n)
     targets[0] += 1 - alpha
-    floor = chapter("training")["smoothing_floor"](n, alpha)
+    floor = chapter(name)["smoothing_floor"](n, alpha)
     near(floor, -(targets * np.log(targets)).sum())
 
 
+@pytest.mark.parametrize("name", ["training"])
 @pytest.mark.parametrize("step", [1, 399, 4000, 4001, 90000])
-def test_learning_rate(chapter, step):
+def test_learning_rate(chapter, name, step):
     """(4) of Training."""
-    rate = chapter("training")["learning_rate"](step, 512, 4000)
+    rate = chapter(name)["learning_rate"](step, 512, 4000)
     assert rate == pytest.approx(
         512**-0.5 * min(step**-0.5, step * 4000**-1.5)
     )
