@@ -14,6 +14,12 @@ from nbformat.v4 import (
 from tools.notebooks import FOLDED, METADATA, Notebook
 from tools.settings import colab_link
 
+
+def pytest_collection_modifyitems(items):
+    """Begin with nbval, which takes longest."""
+    items.sort(key=lambda item: item.path.name != "test_nbval.py")
+
+
 PNG = (  # one white pixel
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mP8/x8AAwMCAO+i"
     "p1sAAAAASUVORK5CYII="
