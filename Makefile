@@ -36,7 +36,7 @@ serve: site ## build the book and serve it on localhost (PORT=8000)
 pdf: site ## print the whole book to _build/book.pdf
 	@.venv/bin/python -m tools.commands.pdf
 
-test: $(if $(NB),.venv/installed,site) ## test the book and its site (NB=book/x.ipynb for a chapter, in seconds)
+test: $(if $(NB),.venv/installed,site) ## test the book and its site (NB=book/x.ipynb for a chapter)
 	.venv/bin/python -m pytest $(if $(NB),$(NB) tests/chapters tests/pages/test_pages.py --only $(NB))
 
 proof: .venv/installed ## prove that the checks and commands notice what they should

@@ -184,15 +184,6 @@ def test_multi_head_attention_is_the_libraries(book, B, T, S, H, K, seed):
         assert_same(ours, other, single=True)
 
 
-@pytest.mark.xfail(strict=True, reason="Keras 3.15.1 on TensorFlow")
-def test_keras_adds_a_bias_to_heads_not_to_positions():
-    """book/wild.md has the finding; if this passes, mend it there."""
-    import keras
-
-    x, bias = np.zeros((1, 2, 2, 1)), np.array([[1.0], [2.0]])
-    assert np.array_equal(keras.ops.add(x, bias), x + bias)
-
-
 # The decoder, and the whole model
 
 FEWER = settings(max_examples=4)  # whole models, built and run eagerly
