@@ -14,6 +14,7 @@ book/versions.md.
 import json
 import re
 import shutil
+import tomllib
 from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -169,6 +170,22 @@ def package(session):
         convert = ["jupyter", "nbconvert", "--execute", "--to=notebook"]
         names = sorted(map(str, Path().glob("*.ipynb")))
         session.run(*convert, "--output-dir=run", *names)
+
+
+@nox.session(python="3.11")
+def oldest(session):
+    """The package's tests on the oldest versions that it asks for."""
+    text = Path("pyproject.toml").read_text("utf-8")
+    project = tomllib.loads(text)["project"]
+    asked = [*project["dependencies"]]
+    asked += sum(project["optional-dependencies"].values(), [])
+    session.install(*(line.replace(">=", "==") for line in asked))
+    session.install(".", *pins(["pytest", "hypothesis"]))
+    with TemporaryDirectory() as folder:
+        shutil.copytree("tests/package", f"{folder}/tests")
+        session.chdir(folder)  # away from the book's own settings
+        tests = ["pytest", "-rs", "--import-mode=importlib", "tests"]
+        session.run("python", "-m", *tests)
 
 
 def but_notebooks(folder, names):
