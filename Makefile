@@ -40,7 +40,7 @@ test: $(if $(NB),.venv/installed,site) ## test the book and its site (NB=book/x.
 	.venv/bin/python -m pytest $(if $(NB),$(NB) tests/chapters tests/pages/test_pages.py --only $(NB))
 
 proof: .venv/installed ## prove that the checks and commands notice what they should
-	.venv/bin/python -m pytest tests/proof
+	.venv/bin/python -m pytest --no-loadscope-reorder tests/proof
 
 outputs: .venv/installed ## run notebooks and store what they print (NB=book/x.ipynb, or all)
 	@.venv/bin/python -m tools.commands.outputs $(NB)

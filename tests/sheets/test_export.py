@@ -27,14 +27,16 @@ INSIDE = f"def {{}}(*given):{textwrap.indent(PATCH, '    ')}    return 1\n"
 
 
 @pytest.fixture(autouse=True)
-def modules_as_they_were():
-    def ours():
-        return {m: sys.modules[m] for m in sys.modules if OURS.match(m)}
+def modules_of_its_own():
+    """Let each test import the package anew, and what it patches go again."""
 
-    before = ours()
+    def taken():
+        ours = [name for name in sys.modules if OURS.match(name)]
+        return {name: sys.modules.pop(name) for name in ours}
+
+    before = taken()
     yield
-    for name in ours():
-        del sys.modules[name]
+    taken()
     sys.modules.update(before)
 
 
