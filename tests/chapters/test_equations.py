@@ -46,10 +46,11 @@ def test_attention(chapter, name, queries):
     near(output, attention_by_hand(query, key, value))
 
 
-def test_derivatives_of_softmax(chapter):
+@pytest.mark.parametrize("name", ["attention"])
+def test_derivatives_of_softmax(chapter, name):
     """(5) of Attention."""
     p = RNG.dirichlet(np.ones(5))
-    jacobian = chapter("attention")["softmax_jacobian"](p)
+    jacobian = chapter(name)["softmax_jacobian"](p)
     near(
         jacobian,
         [[p[i] * ((i == j) - p[j]) for j in range(5)] for i in range(5)],
@@ -93,30 +94,34 @@ def test_counts(chapter, name, function, equation):
         assert chapter(name)[function](*pair) == pytest.approx(equation(*pair))
 
 
-def test_causal_mask(chapter):
+@pytest.mark.parametrize("name", ["masks"])
+def test_causal_mask(chapter, name):
     """(2) of Masks."""
-    mask = chapter("masks")["make_causal_mask"](5)
+    mask = chapter(name)["make_causal_mask"](5)
     assert mask.tolist() == [[s <= t for s in range(5)] for t in range(5)]
 
 
+@pytest.mark.parametrize("name", ["positional_encoding"])
 @pytest.mark.parametrize("d_model", [4, 9, 512])
-def test_table_of_positions(chapter, d_model):
+def test_table_of_positions(chapter, name, d_model):
     """(1) and (2) of Positional encoding."""
-    table = chapter("positional_encoding")["position_table"](50, d_model)
+    table = chapter(name)["position_table"](50, d_model)
     near(table, [positions_by_hand(p, d_model) for p in range(50)], 1e-6)
 
 
-def test_similarity_of_positions(chapter):
+@pytest.mark.parametrize("name", ["position_similarity"])
+def test_similarity_of_positions(chapter, name):
     """(2) of The similarity."""
-    similarity = chapter("position_similarity")["similarity"]
+    similarity = chapter(name)["similarity"]
     for p, q in ((3, 3), (7, 2), (0, 99)):
         dot = np.dot(positions_by_hand(p, 64), positions_by_hand(q, 64))
         near(similarity(p - q, 64), dot)
 
 
-def test_rotations(chapter):
+@pytest.mark.parametrize("name", ["position_similarity"])
+def test_rotations(chapter, name):
     """(3) and (4) of The similarity."""
-    turn = chapter("position_similarity")["rotation_matrix"]
+    turn = chapter(name)["rotation_matrix"]
 
     def matrix(k):
         return turn(k, 8).numpy()
@@ -129,10 +134,11 @@ def test_rotations(chapter):
     near(matrix(0), np.eye(8))
 
 
+@pytest.mark.parametrize("name", ["position_similarity"])
 @pytest.mark.parametrize("offset", [1, 5, 40])
-def test_limit_of_the_similarity(chapter, offset):
+def test_limit_of_the_similarity(chapter, name, offset):
     """(5), (6) and (7) of The similarity, at the base b."""
-    names, b, d = chapter("position_similarity"), 10000.0, 512
+    names, b, d = chapter(name), 10000.0, 512
     share = 2 / d * names["similarity"](offset, d)
     limit = names["limit_similarity"](offset)
     logs = np.linspace(math.log(offset / b), math.log(offset), 10**6)
