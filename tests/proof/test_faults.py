@@ -118,6 +118,7 @@ def test_recording_names_each_fault_goes_on_and_harms_no_file(
         assert f"{name}.ipynb [2]{message}" in said
     for name, (_, message) in FILES.items():
         assert f"{name}.ipynb: {message}" in said
+    assert "ZeroDivisionError: division by zero\n    1 / 0\n" in said
     assert said.count("was left as it was.") == len(before)
     assert "Traceback" not in said
     assert before.pop("sound.ipynb") != after.pop("sound.ipynb")

@@ -57,11 +57,12 @@ def execute(notebook):
                 client.execute_cell(cell, place)
     except CellExecutionError as error:
         line = LINE.search(re.sub(r"\x1b\[[\d;]*m", "", error.traceback))
+        said = f"{error.ename}: {error.evalue}"
         if line:
             where += f", line {line[1]}"
-        raise NotebookError(
-            f"{where}: {error.ename}: {error.evalue}"
-        ) from None
+            source = cell.source.split("\n")[int(line[1]) - 1 :]
+            said += f"\n    {source[0].strip()}" if source else ""
+        raise NotebookError(f"{where}: {said}") from None
     except TimeoutError:
         raise NotebookError(f"{where}: {HANGS.format(CELL_TIMEOUT)}") from None
     except RuntimeError:
