@@ -8,18 +8,30 @@ from typing import Any
 
 import numpy as np
 
+from .outputs import IGNORED, tokens_in
+
 # Logits below this are masked columns: no rounding error may count there.
 MASKED = -1e4
-# How many numbers of logits are computed in one call at most.
-MAX_NUMBERS = 2**24
+# How many numbers of logits, and how many tokens, one call computes at most.
+MAX_NUMBERS, MAX_TOKENS = 2**24, 2**13
+# Where rounding moves outputs by more, small changes say nothing.
+COARSE = 1e-3
 
 
 class Failed(Exception):
     """Raised by a check with the sentence of its verdict."""
 
 
+class Warned(Exception):
+    """Raised by a check that saw what is true and may be meant."""
+
+
 class NotAsked(Exception):
     """Raised by a check that cannot be asked, with the reason."""
+
+
+class Lacks(NotAsked):
+    """Raised by a check that an argument would ask, or other rows."""
 
 
 def as_3d(found: np.ndarray, ids: np.ndarray) -> np.ndarray:
@@ -50,52 +62,94 @@ class Asked:
         self.model, self.ids, self.pad_id = model, ids, pad_id
         self.causal, self.facts = causal, facts
         self.rows = ids[-1]  # (B, T)
+        self.broken: Exception | None = None
+        self.quiet = False  # whether nothing is dropped
+        self.leaks = False  # whether a later token moved an output
         self.real = self.real_tokens(self.rows)  # (B, T)
         # The tokens of the source may be too many for the decoder's table.
-        self.known = [np.unique(x[self.real_tokens(x)]) for x in ids]
+        self.known = [
+            np.unique(x[self.real_tokens(x, number)])
+            for number, x in enumerate(ids)
+        ]
         if min(map(len, self.known)) < 2 or not (self.real.sum(1) > 1).any():
             raise ValueError(
                 "give at least one sequence with two different tokens besides "
                 f"the pads, pad_id={pad_id}; of a source, too"
             )
 
-    def real_tokens(self, ids: np.ndarray) -> np.ndarray:
-        """Return which ids are tokens and not pads, (B, T)."""
-        if self.pad_id is None:
-            return np.ones_like(ids, dtype=bool)
-        return ids != self.pad_id
+    def real_tokens(self, ids: np.ndarray, number: int = -1) -> np.ndarray:
+        """Return which ids are tokens and not pads, (B, T).
+
+        number: 0 for those of the source.
+        """
+        is_decoder = len(self.ids) > 1 and number != 0
+        return tokens_in(ids, self.pad_id, is_decoder)
+
+    def real_targets(self, targets: np.ndarray) -> np.ndarray:
+        """Return which targets (B, T) count, (B, T)."""
+        return tokens_in(targets, self.pad_id) & (targets != IGNORED)
+
+    def copy(self) -> Any:
+        """Return a copy of the model that holds until the next is made."""
+        copy = self.model.copy()
+        if self.quiet:
+            copy.quiet()
+        return copy
 
     def outputs(
         self, *ids: np.ndarray, scale: bool = False, **options: Any
     ) -> np.ndarray:
-        """Return the outputs of a fresh copy of the model, (B, T, C).
+        """Return the outputs of a copy of the model, (B, T, C).
 
-        scale: whether its small matrices are scaled up.
+        scale: whether its small matrices are scaled up. Raises NotAsked if
+        rows of this length are an error, and those given are not.
         """
-        copy = self.model.copy()
+        copy = self.copy()
         if scale:
             copy.scale_up()
-        return as_3d(copy.outputs(ids, **options), ids[-1])
+        try:
+            return as_3d(copy.outputs(ids, **options), ids[-1])
+        except NotAsked:
+            raise
+        except Exception as error:
+            lengths = [x.shape[1] for x in ids]
+            if lengths == [x.shape[1] for x in self.ids]:
+                raise
+            raise NotAsked(
+                f"rows of {lengths[-1]} tokens raise {type(error).__name__}, "
+                f"rows of {self.rows.shape[1]} do not: {first_line(error)}"
+            ) from error
 
     @cached_property
     def first(self) -> np.ndarray:
         """The outputs for the ids as they were given, of any shape."""
-        return self.model.copy().outputs(self.ids)
+        try:
+            return self.model.copy(as_is=True).outputs(self.ids)
+        except Exception as error:
+            self.broken = error
+            raise
 
     @cached_property
     def base(self) -> np.ndarray:
-        """The outputs for the ids as they were given, (B, T, C).
+        """The outputs that are compared, (B, T, C).
 
-        Raises NotAsked if `shape` fails, for nothing can be compared then.
+        Those of the ids as they were given, weights redrawn that hide what
+        is before them. Raises NotAsked if `shape` fails, for nothing can be
+        compared then.
         """
-        base = as_3d(self.first, self.rows)
+        found = self.first
+        if self.model.redrawn:
+            found = self.model.copy().outputs(self.ids)
+        base = as_3d(found, self.rows)
         if np.isnan(base[self.real]).any():
             raise NotAsked("the outputs are not finite: see shape.")
         return base
 
     def ready(self) -> None:
         """Raise NotAsked if there are no outputs to compare."""
-        _ = self.base  # computing it raises NotAsked
+        if self.broken is not None:
+            raise NotAsked("the model raises an error: see shape.")
+        _ = self.tolerance, self.is_random  # computing them raises NotAsked
 
     @cached_property
     def columns(self) -> np.ndarray:
@@ -134,7 +188,21 @@ class Asked:
         noise = self.change(self.base, jiggled)[self.real]
         noise = noise[np.isfinite(noise)]
         usual = float(np.quantile(noise, 0.9)) if noise.size else 0.0
-        return max(100 * self.model.eps, 50 * usual)
+        found = max(100 * self.model.eps, 50 * usual)
+        said = f"Changes up to {found:.0e} of the largest output are rounding"
+        if found > COARSE:
+            said += ", so the model rounds to half precision inside"
+        self.model.note(f"{said}.")
+        return found
+
+    def refuse_coarse(self, change: float) -> None:
+        """Raise NotAsked for a change that may be rounding, or more."""
+        if self.tolerance > COARSE and change > 0:
+            raise NotAsked(
+                f"outputs move by {change:.0e} of the largest, and rounding "
+                f"alone may move them by {self.tolerance:.0e}: the model "
+                "computes in half precision inside. Ask it in float32."
+            )
 
     @cached_property
     def is_random(self) -> bool:
@@ -151,7 +219,7 @@ class Asked:
     def refuse_two_way(self) -> None:
         """Raise NotAsked for a model that may look both ways."""
         if not self.causal:
-            raise NotAsked("causal=False: a token may attend to all others.")
+            raise Lacks("causal=False: a token may attend to all others.")
 
     def refuse_random(self) -> None:
         """Raise NotAsked for a model whose numbers differ with the shape."""
@@ -166,9 +234,11 @@ class Asked:
 
         In parts of the largest output; NaN counts as infinite.
         """
-        before, after = before[..., self.columns], after[..., self.columns]
+        if not self.columns.all():
+            before, after = before[..., self.columns], after[..., self.columns]
         with np.errstate(invalid="ignore"):
-            gap = np.where(before == after, 0, np.abs(before - after))
+            gap = np.abs(before - after)
+            gap[before == after] = 0  # also where both are infinite
         return np.nan_to_num(gap.max(axis=-1), nan=np.inf) / self.size
 
     def say_change(
@@ -179,7 +249,10 @@ class Asked:
         where: the positions that are compared, (B, T).
         """
         change = np.where(where, self.change(before, after), 0)
-        if not change.size or change.max() <= self.tolerance:
+        if not change.size:
+            return ""
+        if change.max() <= self.tolerance:
+            self.refuse_coarse(change.max())
             return ""
         row, position = divmod(int(change.argmax()), change.shape[1])
         return self.say(row, position, change.max())
@@ -207,13 +280,35 @@ class Asked:
         """Return ids with known tokens in place of pads."""
         known = self.known[number]
         order = np.arange(ids.size).reshape(ids.shape) % len(known)
-        return np.where(self.real_tokens(ids), ids, known[order])
+        return np.where(self.real_tokens(ids, number), ids, known[order])
+
+    def left_padded(self) -> list[np.ndarray]:
+        """Return the tokens of each row that leave room for pads before.
+
+        In rows of the same length no two have equally many pads.
+        """
+        found, counts = [], set()
+        first = self.ids[0]
+        for row, real in zip(first, self.real_tokens(first, 0), strict=True):
+            count = max(1, int((~real).sum()))
+            while count in counts:
+                count += 1
+            counts.add(count)
+            found.append(row[real][: max(2, first.shape[1] - count)])
+        return found
 
     def in_chunks(self, count: int) -> Iterable[slice]:
         """Yield slices of so many rows that fit into one call."""
-        numbers = max(1, self.rows.shape[1] * self.base.shape[-1])
-        step = max(1, min(256, MAX_NUMBERS // numbers))
+        length = self.rows.shape[1]
+        numbers = max(1, length * self.base.shape[-1])
+        most = min(256, MAX_NUMBERS // numbers, MAX_TOKENS // length)
+        step = max(1, most)
         return (slice(i, i + step) for i in range(0, count, step))
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's text."""
+    return (str(error).strip().splitlines() or [""])[0]
 
 
 # A check asks the model and returns what it says if the model passes.

@@ -1,11 +1,14 @@
-"""Where two models with the same weights first differ."""
+"""Where two models, or two runs of one model, first differ."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from .asked import Asked
 
 
 @dataclass(frozen=True)
@@ -15,7 +18,8 @@ class Difference:
     Parameters
     ----------
     module, reference
-        The names of the two modules.
+        The names of the two modules; behind the name of a module that is
+        called more than once stands which call it is, as in "norm, call 2".
     change
         The largest difference, in parts of the reference's largest output.
     """
@@ -33,6 +37,17 @@ def distance(one: np.ndarray, two: np.ndarray) -> float:
     return float(np.nan_to_num(gap.max(initial=0), nan=np.inf) / size)
 
 
+def numbered(calls: list[tuple]) -> list[tuple[str, np.ndarray]]:
+    """Return (name, output) of calls; a second one has another name."""
+    seen: Counter[str] = Counter()
+    found = []
+    for name, output, _ in calls:
+        seen[name] += 1
+        label = name if seen[name] == 1 else f"{name}, call {seen[name]}"
+        found.append((label, output))
+    return found
+
+
 def differences(
     model: Any, reference: Any, ids: tuple[np.ndarray, ...]
 ) -> list[Difference]:
@@ -43,7 +58,8 @@ def differences(
     with the reference's module whose output has the same shape and is
     nearest. Modules without a match are left out.
     """
-    ours, theirs = model.trace(ids), reference.trace(ids)
+    ours = numbered(model.copy(as_is=True).trace(ids))
+    theirs = numbered(reference.copy(as_is=True).trace(ids))
     by_name: dict[tuple[str, tuple], np.ndarray] = {
         (name, output.shape): output for name, output in theirs
     }
@@ -82,3 +98,40 @@ def first_difference(
             break
         first = row
     return first
+
+
+def first_moved(
+    asked: Asked,
+    one: tuple[np.ndarray, ...],
+    other: tuple[np.ndarray, ...],
+    position: int,
+    **options: Any,
+) -> str | None:
+    """Return the first module whose outputs before a position move.
+
+    one and other: ids (1, T) that are equal before the position. Best is a
+    module that moves although what it is given does not. None if no module
+    has outputs (1, T, ...), or no such output moves.
+    """
+    length = one[-1].shape[1]
+
+    def moves(x, y):
+        if x is None or y is None or x.shape != y.shape:
+            return False
+        if length not in x.shape[1:]:
+            return False
+        axis = x.shape.index(length, 1)  # 1, or 2 of a convolution
+        x, y = (np.swapaxes(z, 0, axis)[:position] for z in (x, y))
+        return distance(x, y) > asked.tolerance
+
+    try:
+        both = [asked.copy().trace(ids, **options) for ids in (one, other)]
+    except Exception:  # no layer can be watched
+        return None
+    moved = [
+        (name, moves(given, given_then))
+        for (name, x, given), (_, y, given_then) in zip(*both, strict=False)
+        if moves(x, y)
+    ]
+    origins = [name for name, was_moved in moved if not was_moved]
+    return next(iter(origins + [name for name, _ in moved]), None)

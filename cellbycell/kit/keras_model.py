@@ -13,8 +13,16 @@ import numpy as np
 import tensorflow as tf
 
 from .keras_tools import kept, tensorflow_seed_kept
-from .model import AskedModel, Ids, Pull, generators_kept, no_dropout, seed_all
-from .outputs import as_rows, find_logits, masks_for, required
+from .model import (
+    NO_RATE,
+    AskedModel,
+    Ids,
+    Pull,
+    generators_kept,
+    seed_all,
+    set_dropout,
+)
+from .outputs import IGNORED, as_rows, find_cache, find_logits, required
 
 
 class KerasModel(AskedModel):
@@ -29,20 +37,22 @@ class KerasModel(AskedModel):
         self,
         model: keras.layers.Layer,
         ids: Ids,
-        pad_id: int | None = 0,
+        pad_id: int | None = None,
         call: Callable | None = None,
+        step: Callable | None = None,
     ) -> None:
         if keras.backend.backend() != "tensorflow":
             raise TypeError("The kit asks Keras on TensorFlow.")
-        self.notes = []
-        self.model, self.ids = model, ids
-        self.pad_id, self.call = pad_id, call
+        self.notes, self.redrawn = [], {}
+        self.model, self.ids, self.pad_id = model, ids, pad_id
+        self.call, self.step = call, step
         self.inputs = getattr(model, "_inputs_struct", None)
         signature = inspect.signature(model.call).parameters
-        self.names, self.required = set(signature), required(signature)
+        # Keras gives a layer the argument mask itself.
+        self.names = {*signature} - {"mask"}
+        self.required = required(signature)
         if isinstance(self.inputs, dict):
             self.names = self.required = set(self.inputs)
-        self.takes_mask = bool(masks_for(self.names, (np.ones((1, 1)),), 0))
         self.eps = 2.0**-23
         self.draws = False
 
@@ -62,6 +72,7 @@ class KerasModel(AskedModel):
             self.remember()
             with suppress(Exception):
                 self.draws = self.draws_from_tensorflow()
+            self.redrawn = self.find_still()
             yield
 
     def remember(self) -> None:
@@ -73,11 +84,12 @@ class KerasModel(AskedModel):
         ]
 
     def use_float32(self) -> None:
-        """Have layers of mixed precision compute in float32."""
+        """Have layers of half precision compute in float32."""
         parts = self.model._flatten_layers()
         for part in parts:
-            if part.dtype_policy.name.startswith("mixed"):
-                self.note(f"It is {part.dtype_policy.name}: asked in float32.")
+            name = part.dtype_policy.name
+            if name.endswith("float16"):
+                self.note(f"The model is {name}: it is asked in float32.")
                 part.dtype_policy = "float32"
         types = {part.compute_dtype for part in parts}
         self.eps = max(
@@ -108,13 +120,14 @@ class KerasModel(AskedModel):
         for variable, value in values:
             variable.assign(value)
 
-    def copy(self) -> KerasModel:
+    def copy(self, as_is: bool = False) -> KerasModel:
         """Return the model itself, as it was at the beginning."""
         self.restore(self.values, self.attributes)
+        for name, values in ({} if as_is else self.redrawn).items():
+            self.assign(name, values)
         return self
 
     def frozen(self) -> list[str]:
-        """Return the names of the weights that are frozen."""
         named = self.named().items()
         return [name for name, v in named if not v.trainable]
 
@@ -123,17 +136,14 @@ class KerasModel(AskedModel):
         ids: Ids,
         mask: bool = True,
         training: bool = False,
+        **named: Any,
     ) -> Any:
         """Call the model; return what it returns."""
         tensors = [tf.constant(x, tf.int32) for x in ids]
         if self.call is not None:
             return self.call(self.model, *tensors)
-        names = self.names if mask else self.required
-        masks = masks_for(names, ids, self.pad_id)
+        masks = self.masks(ids, mask)
         masks = {name: tf.constant(m) for name, m in masks.items()}
-        if masks:
-            given = ", ".join(masks)
-            self.note(f"{given}: given, from pad_id={self.pad_id}.")
         if isinstance(self.inputs, dict):
             named = {
                 name: masks.get(name, self.input_for(name, tensors))
@@ -142,7 +152,49 @@ class KerasModel(AskedModel):
             return self.model(named, training=training)
         if isinstance(self.inputs, (list, tuple)) and len(self.inputs) > 1:
             return self.model(tensors, training=training)
-        return self.model(*tensors, **masks, training=training)
+        return self.model(*tensors, **masks, **named, training=training)
+
+    def cached_part(
+        self, ids: Ids, start: int, cache: Any, mask: bool, positions: bool
+    ) -> tuple[np.ndarray, Any]:
+        self.seeded(0)
+        *rest, rows = (tf.constant(x, tf.int32) for x in ids)
+        new = rows[:, start:]
+        if self.step is not None:
+            output, cache = self.step(self.model, *rest, new, cache)
+        elif self.hub_cache:
+            if cache is None:
+                _, made = self.model._build_cache(
+                    tf.constant(self.ids[-1], tf.int32)
+                )
+                cache = tf.zeros_like(made)
+            output, _, cache = self.model.call_with_cache(new, cache, start)
+        else:
+            # The masks are those of all ids so far.
+            masks = self.masks(ids) if mask else {}
+            masks = {name: tf.constant(m) for name, m in masks.items()}
+            begin = [] if cache is None else cache
+            named = {self.cache_name: begin, **masks}
+            output = self.model(*rest, new, **named, training=False)
+            cache = find_cache(output, self.cache_name)
+        found, _ = find_logits(output, tuple(new.shape))
+        return self.as_array(found), cache
+
+    @property
+    def hub_cache(self) -> bool:
+        """Whether it is a model of KerasHub that writes with a cache."""
+        return hasattr(self.model, "call_with_cache") and hasattr(
+            self.model, "_build_cache"
+        )
+
+    @property
+    def cache_name(self) -> str | None:
+        return "call_with_cache" if self.hub_cache else super().cache_name
+
+    def as_array(self, x: Any) -> np.ndarray:
+        """Return a tensor as an array, float32 or float64."""
+        x = np.asarray(keras.ops.convert_to_numpy(x))
+        return x.astype(np.promote_types(x.dtype, np.float32))
 
     def input_for(self, name: str, tensors: list) -> Any:
         """Return what a model with a dict of inputs gets under a name."""
@@ -164,14 +216,15 @@ class KerasModel(AskedModel):
         ids: Ids,
         training: bool = False,
         mask: bool = True,
+        default: bool = False,
+        positions: bool = False,
         seed: int = 0,
     ) -> np.ndarray:
         self.seeded(seed)
         output = self.run(ids, mask, training)
         found, where = find_logits(output, ids[-1].shape)
         self.note_output(where)
-        found = np.asarray(keras.ops.convert_to_numpy(found))
-        return found.astype(np.promote_types(found.dtype, np.float32))
+        return self.as_array(found)
 
     def named(self) -> dict[str, Any]:
         """Return {name: weight}; of equal paths the later gets a number."""
@@ -184,17 +237,14 @@ class KerasModel(AskedModel):
 
     def weights(self) -> Iterator[tuple[str, np.ndarray]]:
         for name, v in self.named().items():
-            yield name, v.numpy()
+            yield name, self.as_array(v.value)
 
     def assign(self, name: str, values: np.ndarray) -> None:
         self.named()[name].assign(values)
 
-    def gradients(
-        self, ids: Ids, pull: Pull, everything: bool = False
-    ) -> dict[str, np.ndarray | None]:
+    def pulled(self, ids: Ids, pull: Pull, weights: list, rest: bool) -> list:
+        """Return the gradients of weights; rest: of all that is returned."""
         self.seeded(0)
-        named = self.named()
-        weights = [*named.values()]
         with tf.GradientTape() as tape:
             tape.watch([v.value for v in weights])  # frozen ones, too
             output = self.run(ids)
@@ -203,15 +253,33 @@ class KerasModel(AskedModel):
             # Zero times minus infinity would be NaN.
             found = tf.where(numbers != 0, found, tf.zeros_like(found))
             total = tf.reduce_sum(tf.cast(found * numbers, tf.float32))
-            for x in keras.tree.flatten(output) if everything else ():
+            for x in keras.tree.flatten(output) if rest else ():
                 if hasattr(x, "dtype") and x.dtype.is_floating:
                     x = tf.where(tf.math.is_finite(x), x, tf.zeros_like(x))
                     total += tf.cast(tf.reduce_mean(x * x), total.dtype)
         grads = tape.gradient(total, [v.value for v in weights])
-        return {
-            name: None if g is None else tf.convert_to_tensor(g).numpy()
-            for name, g in zip(named, grads, strict=True)
-        }
+        return [
+            None if g is None else self.as_array(tf.convert_to_tensor(g))
+            for g in grads
+        ]
+
+    def gradient(self, name: str, ids: Ids, pull: Pull) -> np.ndarray | None:
+        return self.pulled(ids, pull, [self.named()[name]], rest=False)[0]
+
+    def gradients(self, ids: Ids, pull: Pull) -> dict[str, str]:
+        named = self.named()
+        grads = self.pulled(ids, pull, [*named.values()], rest=True)
+        states = [
+            "none"
+            if g is None
+            else "wild"
+            if not np.isfinite(g).all()
+            else "right"
+            if g.any()
+            else "zero"
+            for g in grads
+        ]
+        return dict(zip(named, states, strict=True))
 
     @contextmanager
     def spied(self, see: Callable[[Any, tuple, Any], None]) -> Iterator[None]:
@@ -223,7 +291,7 @@ class KerasModel(AskedModel):
 
             def called(*args, **named):
                 output = call(*args, **named)
-                see(part, args, output)
+                see(part, (*args, *named.values()), output)
                 return output
 
             return called
@@ -250,6 +318,41 @@ class KerasModel(AskedModel):
         named = self.named().items()
         return next((n for n, v in named if any(v is x for x in fits)), None)
 
+    def tables(self) -> set[str]:
+        found = [
+            v
+            for part in self.model._flatten_layers()
+            if isinstance(part, keras.layers.Embedding)
+            for v in part._trainable_variables
+        ]
+        named = self.named().items()
+        return {n for n, v in named if any(v is x for x in found)}
+
+    def kind(self, name: str) -> str:
+        parts = self.model._flatten_layers()
+        named = {part.path or part.name: type(part) for part in parts}
+        return named[name].__name__
+
+    def has_labels(self) -> bool:
+        """Return whether the model computes a loss itself."""
+        return False
+
+    def loss_of(
+        self, logits: Any, targets: np.ndarray, function: Callable | None
+    ) -> Any:
+        """Return a loss of logits; the mean cross-entropy by default."""
+        wanted = tf.constant(targets)
+        if function is not None:
+            return function(logits, wanted)
+        real = wanted != IGNORED
+        if self.pad_id is not None:
+            real &= wanted != self.pad_id
+        each = tf.nn.sparse_softmax_cross_entropy_with_logits(
+            tf.where(real, wanted, 0), logits
+        )
+        real = tf.cast(real, each.dtype)
+        return tf.reduce_sum(each * real) / tf.reduce_sum(real)
+
     def loss(
         self,
         ids: Ids,
@@ -257,19 +360,30 @@ class KerasModel(AskedModel):
         function: Callable | None,
         training: bool = False,
     ) -> Any:
-        """Return the loss; the mean cross-entropy unless told otherwise."""
+        """Return the loss of targets (B, T)."""
         found, _ = find_logits(self.run(ids, training=training), ids[-1].shape)
-        targets = tf.constant(targets)
-        if function is not None:
-            return function(found, targets)
-        each = tf.nn.sparse_softmax_cross_entropy_with_logits(targets, found)
-        real = tf.cast(targets != self.pad_id, each.dtype)
-        return tf.reduce_sum(each * real) / tf.reduce_sum(real)
+        return self.loss_of(found, targets, function)
+
+    def loss_at(
+        self, logits: np.ndarray, targets: np.ndarray, function: Callable
+    ) -> tuple[Any, np.ndarray | None]:
+        """Return the loss of logits (B, T, N), and its gradient by them."""
+        x = tf.constant(logits, tf.float32)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            loss = self.loss_of(x, targets, function)
+        grad = tape.gradient(loss, x)
+        return loss, None if grad is None else self.as_array(grad)
+
+    def quiet(self) -> None:
+        for part in self.model._flatten_layers():
+            set_dropout(vars(part), NO_RATE, rate="rate")
 
     def decode(self, ids: np.ndarray, function: Callable) -> np.ndarray:
         """Return the ids that a function writes for ids (B, S)."""
         self.seeded(0)
-        return as_rows(function(self.model, tf.constant(ids, tf.int32)))
+        written = function(self.model, tf.constant(ids, tf.int32))
+        return as_rows(written, "what decode= returns")
 
     def train(
         self,
@@ -283,7 +397,7 @@ class KerasModel(AskedModel):
         """Train without dropout until the loss is below goal; return it."""
         self.seeded(0)
         for part in self.model._flatten_layers():
-            no_dropout(vars(part), rate="rate")
+            set_dropout(vars(part), 0.0, rate="rate")
         optimiser = keras.optimizers.Adam(rate)
         weights = self.model.trainable_variables
         for _ in range(steps):
@@ -298,15 +412,20 @@ class KerasModel(AskedModel):
             optimiser.apply_gradients(zip(grads, weights, strict=True))
         return float(loss)
 
-    def trace(self, ids: Ids) -> list[tuple[str, np.ndarray]]:
-        """Return (name, output) of each layer, in the order of calls."""
+    def trace(self, ids: Ids, **options: Any) -> list[tuple]:
         found = []
 
+        def floating(x):
+            parts = (y for y in keras.tree.flatten(x) if hasattr(y, "dtype"))
+            return next((y for y in parts if y.dtype.is_floating), None)
+
         def see(part, args, output):
-            first = next(iter(keras.tree.flatten(output)), None)
-            if hasattr(first, "dtype") and first.dtype.is_floating:
-                found.append((part.path or part.name, np.float32(first)))
+            after, before = floating(output), floating(args)
+            if after is not None:
+                before = None if before is None else np.float32(before)
+                name = part.path or part.name
+                found.append((name, np.float32(after), before))
 
         with self.spied(see):
-            self.outputs(ids)
+            self.outputs(ids, **options)
         return found

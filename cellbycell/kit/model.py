@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from .outputs import CACHES, EITHER_MASKS, masks_for, tokens_in
+
 Ids = tuple[np.ndarray, ...]
 # From the shape of the outputs to numbers that they are multiplied by.
 Pull = Callable[[tuple[int, ...]], np.ndarray]
+# Below this, all numbers of a weight hide what stands behind them.
+STILL = 1e-2
+# A rate of dropout at which layers still draw, and drop nothing.
+NO_RATE = 1e-12
+
+
+class Unreadable(Exception):
+    """Raised by `read` if the model gives no cache."""
 
 
 class AskedModel:
@@ -19,15 +31,25 @@ class AskedModel:
 
     All methods but `copy` may change the model that they are called on; the
     checks call them on copies. eps is the smallest relative step of the type
-    that the model computes in.
+    that the model computes in; names are the arguments that it takes; either
+    says how masks are read whose names do not tell.
     """
 
     eps: float
-    takes_mask: bool
+    names: Any
+    pad_id: int | None
+    call: Callable | None
+    step: Callable | None
     notes: list[str]
+    redrawn: dict[str, np.ndarray]
+    either: str | None = "tokens"
 
-    def copy(self) -> AskedModel:
-        """Return an independent copy in evaluation mode, as if new."""
+    def copy(self, as_is: bool = False) -> AskedModel:
+        """Return a copy in evaluation mode, as if new.
+
+        It holds until the next copy is made. as_is: weights that were
+        redrawn, because nothing moves behind them, are what they are.
+        """
         raise NotImplementedError
 
     def outputs(
@@ -35,12 +57,15 @@ class AskedModel:
         ids: Ids,
         training: bool = False,
         mask: bool = True,
+        default: bool = False,
+        positions: bool = False,
         seed: int = 0,
     ) -> np.ndarray:
         """Return the outputs for ids, (B, T, ...), float32 or float64.
 
         mask: whether to give the masks of pads that the model can take;
-        seed: that of all generators.
+        default: whether use_cache= is left at its default; positions: whether
+        to give positions that count no pads; seed: that of all generators.
         """
         raise NotImplementedError
 
@@ -52,19 +77,135 @@ class AskedModel:
         """Give the weight of this name other numbers."""
         raise NotImplementedError
 
-    def gradients(
-        self, ids: Ids, pull: Pull, everything: bool = False
-    ) -> dict[str, np.ndarray | None]:
-        """Return {weight: gradient} of the outputs times pull(shape).
+    def frozen(self) -> list[str]:
+        """Return the names of the weights that are frozen."""
+        raise NotImplementedError
 
-        None for a weight that the outputs do not come from. everything:
-        other tensors that the model returns count, too.
+    def gradient(self, name: str, ids: Ids, pull: Pull) -> np.ndarray | None:
+        """Return a weight's gradient of the outputs times pull(shape)."""
+        raise NotImplementedError
+
+    def gradients(self, ids: Ids, pull: Pull) -> dict[str, str]:
+        """Return {weight: "none", "wild", "zero" or "right"}: its gradient.
+
+        That of the outputs times pull(shape), and of all other tensors that
+        the model returns; "none" if they do not come from the weight.
         """
         raise NotImplementedError
 
     def table(self, ids: Ids) -> str | None:
         """Return the name of the weight in which ids[-1] are looked up."""
         raise NotImplementedError
+
+    def tables(self) -> set[str]:
+        """Return the names of the weights in which layers look ids up."""
+        raise NotImplementedError
+
+    def trace(self, ids: Ids, **options: Any) -> list[tuple]:
+        """Return (name, output, input) of each layer, in the order of calls.
+
+        The first tensor of each, as an array; None for an input that is not
+        floating; options: those of `outputs`.
+        """
+        raise NotImplementedError
+
+    def kind(self, name: str) -> str:
+        """Return the name of the class of the layer of this name."""
+        raise NotImplementedError
+
+    def quiet(self) -> None:
+        """Set every rate of dropout to one at which nothing is dropped."""
+        raise NotImplementedError
+
+    def cached_part(
+        self, ids: Ids, start: int, cache: Any, mask: bool, positions: bool
+    ) -> tuple[np.ndarray, Any]:
+        """Return the logits of ids[-1] from start on, and the new cache.
+
+        cache: what the call before returned, None at first; mask and
+        positions: whether to give them.
+        """
+        raise NotImplementedError
+
+    @property
+    def cache_name(self) -> str | None:
+        """The argument that takes a cache, if there is one."""
+        return next((name for name in CACHES if name in self.names), None)
+
+    @property
+    def unsure_masks(self) -> list[str]:
+        """The masks that the model takes whose name does not tell."""
+        return [name for name in EITHER_MASKS if name in self.names]
+
+    @property
+    def takes_mask(self) -> bool:
+        """Whether the model takes a mask of pads that the kit can give."""
+        one = np.ones((1, 1), bool)
+        return bool(masks_for(self.names, (one, one), self.either))
+
+    def real(self, ids: Ids) -> Ids:
+        """Return which ids are tokens and not pads, an array for each."""
+        return tuple(
+            tokens_in(x, self.pad_id, decoder=i > 0) for i, x in enumerate(ids)
+        )
+
+    def masks(self, ids: Ids, mask: bool = True) -> dict[str, np.ndarray]:
+        """Return the masks to give; mask: also those that have a default."""
+        if self.pad_id is None:
+            return {}
+        names = self.names if mask else self.required
+        masks = masks_for(names, self.real(ids), self.either)
+        if masks:
+            said = f"{', '.join(masks)}: given, from pad_id={self.pad_id}"
+            unsure = [name for name in self.unsure_masks if name in masks]
+            if unsure and self.either_was_tried:
+                said += f", True at {self.either}"
+            self.note(f"{said}.")
+        return masks
+
+    either_was_tried = False
+    required: set[str] = set()
+
+    def read(self, ids: Ids, cuts: list[int], **given: bool) -> np.ndarray:
+        """Return the logits of ids[-1], read with a cache, (B, T, C).
+
+        cuts: where one call ends and the next begins; given: mask and
+        positions. Raises Unreadable if the model returns no cache.
+        """
+        cache, found = None, []
+        for start, end in pairwise([0, *cuts, ids[-1].shape[1]]):
+            part = (*ids[:-1], ids[-1][:, :end])
+            logits, cache = self.cached_part(part, start, cache, **given)
+            if cache is None:
+                raise Unreadable
+            found.append(logits)
+        return np.concatenate(found, axis=1)
+
+    def find_still(self) -> dict[str, np.ndarray]:
+        """Return other numbers for weights behind which nothing moves.
+
+        A last layer, or the end of a residual branch, that begins at zero
+        or near it hides all mistakes before it. Biases hide nothing, and a
+        table of zeros has no rows to tell apart, so both stay.
+        """
+        rng, found = np.random.default_rng(0), {}
+        weights, frozen = [*self.copy().weights()], {*self.frozen()}
+        frozen = frozen if len(frozen) < len(weights) else set()
+        kept = frozen | self.tables()
+        for name, values in weights:
+            is_place = re.search("pos|wpe", name.lower())
+            if name in kept or is_place or not values.size:
+                continue
+            near = np.abs(values).max() < STILL
+            sizes = [n for n in values.shape if n > 1]
+            if len(sizes) > 1:
+                if near or (values.flat[0] == values).all():
+                    spread = (2 / sum(sizes[-2:])) ** 0.5
+                    found[name] = spread * rng.normal(size=values.shape)
+            elif near and not re.search("bias|beta|shift", name.lower()):
+                signs = rng.choice([-1, 1], values.shape)
+                found[name] = signs * rng.uniform(0.3, 0.6, values.shape)
+        return {n: v.astype(np.float32) for n, v in found.items()}
 
     def note(self, sentence: str) -> None:
         """Remember a sentence for the report, once."""
@@ -79,21 +220,31 @@ class AskedModel:
     def jiggle(self) -> None:
         """Move each weight up or down by the smallest relative step."""
         rng = np.random.default_rng(0)
-        for name, values in [*self.weights()]:
-            signs = rng.choice([-1.0, 1.0], values.shape)
-            self.assign(name, values * (1 + self.eps * signs))
+        for name, values in self.weights():
+            up = rng.random(values.shape, dtype=np.float32) < 0.5
+            step = np.where(up, 1 + self.eps, 1 - self.eps)
+            self.assign(name, values * step.astype(values.dtype))
 
     def scale_up(self) -> None:
         """Scale small matrices up to the spread of Glorot and Bengio."""
-        for name, values in [*self.weights()]:
+        for name, values in self.weights():
             if values.ndim > 1 and (found := values.std()) > 0:
                 wanted = (2 / sum(values.shape[-2:])) ** 0.5
-                self.assign(name, values * max(1.0, wanted / found))
+                if wanted > found:
+                    self.assign(name, values * (wanted / found))
+
+    def close_sinks(self) -> None:
+        """Take the sinks of attention away: no share goes to them."""
+        for name, values in self.weights():
+            if "sink" in name.lower():
+                self.assign(name, np.full_like(values, -1e4))
 
     def read_table(self, ids: Ids) -> tuple[str, np.ndarray] | None:
         """Return the table in which ids are looked up: its name, (N, D)."""
         name = self.table(ids)
-        return None if name is None else (name, dict(self.weights())[name])
+        if name is None:
+            return None
+        return name, dict(self.weights())[name].copy()
 
 
 def seed_all(seed: int) -> None:
@@ -113,9 +264,9 @@ def generators_kept() -> Iterator[None]:
         np.random.set_state(numpys)  # noqa: NPY002
 
 
-def no_dropout(space: dict[str, Any], rate: str = "") -> None:
-    """Set every number of dropout in a dict of attributes to zero."""
-    for name, value in space.items():
-        if isinstance(value, float):
+def set_dropout(space: dict[str, Any], value: float, rate: str = "") -> None:
+    """Set every number of dropout in a dict of attributes."""
+    for name, old in space.items():
+        if isinstance(old, float) and old > 0:
             if "drop" in name.lower() or name == rate:
-                space[name] = 0.0
+                space[name] = value

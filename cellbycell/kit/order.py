@@ -12,18 +12,20 @@ however deep. But they are equal, too, with rotary or relative positions.
 Perturb the repeated token a little, by 0, 1, 2, 3 ... times the same vector.
 Without positions every attention is even, and the mean of 0, 1 ... t is t/2:
 a ramp goes in, and a ramp comes out, at every layer. With rotary or relative
-positions attention is not even, and the ramp bends.
+positions attention is not even, and the ramp bends. How much a small
+perturbation of each token adds to an output is a gradient, so what counts is
+free of curvature and nearly of rounding.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from .asked import Asked, Failed, NotAsked
+from .asked import Asked, Failed, Lacks, NotAsked
 
-# By how much a ramp may bend for curvature and rounding alone.
-STRAIGHT = 5e-3
-# So many positions are perturbed at most.
+# By how much a ramp may bend for rounding alone.
+STRAIGHT = 2e-5
+# So many tokens are perturbed at most.
 RAMP_LENGTH = 8
 ADVICE = (
     "look whether positions are added, along which axis, and whether every "
@@ -34,7 +36,7 @@ ADVICE = (
 def order(asked: Asked) -> str:
     """Do the outputs depend on the order of the tokens?"""
     if asked.rows.shape[1] < 3:
-        raise NotAsked("give sequences of three tokens or more.")
+        raise Lacks("give sequences of three tokens or more.")
     for number in range(len(asked.ids)):
         exchange_two(asked, number)
     if not asked.causal or asked.is_random:
@@ -43,10 +45,10 @@ def order(asked: Asked) -> str:
         return f"A repeated token has outputs that differ, by {spread:.1e}."
     bend = bend_of_ramp(asked)
     if bend is None:
-        return (
-            "Two tokens exchanged move later outputs. Whether positions or "
-            "the causal mask do it is not known: no table of tokens was "
-            "found, or a change of it is lost in rounding."
+        raise NotAsked(
+            "two tokens exchanged move later outputs, and whether positions "
+            "or the causal mask do it is not known: the table of tokens was "
+            "not found, or has too few rows."
         )
     if bend < STRAIGHT:
         raise Failed(
@@ -88,48 +90,66 @@ def exchange_two(asked: Asked, number: int) -> None:
 
 
 def repeat_one(asked: Asked) -> float:
-    """Return how far the outputs of a repeated token differ; 0 if equal."""
+    """Return how far the outputs of a repeated token differ; 0 if equal.
+
+    Sinks of attention are closed: they count tokens, as positions would.
+    """
     ids = [x[:1] for x in asked.ids]
     ids[-1] = np.full_like(ids[-1], asked.known[-1][0])
-    found = asked.outputs(*ids)
+    copy = asked.copy()
+    copy.close_sinks()
+    found = copy.outputs(tuple(ids)).reshape(1, ids[-1].shape[1], -1)
     spread = asked.change(found[:, :1], found).max()
-    return float(spread) if spread > asked.tolerance else 0.0
+    if spread <= asked.tolerance:
+        asked.refuse_coarse(spread)
+        return 0.0
+    return float(spread)
 
 
 def bend_of_ramp(asked: Asked) -> float | None:
     """Return how far the response to a ramp is from a ramp.
 
-    The table of tokens is rewritten in two copies: its rows are one vector
-    plus, or minus, a ramp. Small matrices are scaled up, for attention to
-    nearly equal scores is even, too. None if there is no table, or too few
-    rows, or if rounding is not far below the response.
+    The table of tokens is rewritten in a copy: some of its rows become one
+    vector. Small matrices are scaled up, for attention to nearly equal scores
+    is even, too. None if there is no table, or too few rows.
     """
-    found = asked.model.copy().read_table(asked.ids)
+    found = asked.copy().read_table(asked.ids)
     if found is None:
         return None
     name, table = found
-    free = np.setdiff1d(np.arange(len(table)), asked.ids[0])
-    if len(asked.ids) == 1:
-        free = np.setdiff1d(np.arange(len(table)), [asked.pad_id or 0])
+    taken = asked.ids[0] if asked.ids[1:] else [asked.pad_id or 0]
+    free = np.setdiff1d(np.arange(len(table)), taken)
     tokens = free[: min(RAMP_LENGTH, asked.rows.shape[1])]
     if len(tokens) < 4:
         return None
     one = table[asked.known[-1][0]]
     rng = np.random.default_rng(0)
-    direction = rng.normal(size=one.shape) * one.std()
-    ramp = np.arange(len(tokens))[:, None] / len(tokens)
-    ids = [x[:1] for x in asked.ids]
-    ids[-1] = tokens[None]
-    both = []
-    for step in (0.01, -0.01):
-        copy = asked.model.copy()
+    direction = rng.normal(size=one.shape)
+    ids = tuple([*(x[:1] for x in asked.ids[:-1]), tokens[None]])
+    slopes = []
+    for position in np.unique([1, 2, len(tokens) // 2, len(tokens) - 1]):
+
+        def pull(shape, position=position):
+            numbers = np.zeros(shape)
+            numbers[0, position] = np.random.default_rng(1).normal(
+                size=shape[2:]
+            )
+            if shape[-1] == len(table):
+                # A table that is also the last layer learns from there.
+                numbers[..., tokens] = 0
+            return numbers
+
+        copy = asked.copy()
+        copy.close_sinks()
         copy.scale_up()
-        changed = table.copy()
-        changed[tokens] = one + step * ramp * direction
+        changed = dict(copy.weights())[name].copy()
+        changed[tokens] = one
         copy.assign(name, changed)
-        both.append(copy.outputs(tuple(ids))[0].reshape(len(tokens), -1))
-    response = (both[0] - both[1])[1:, asked.columns]  # (T - 1, C)
-    slope = response / np.arange(1, len(tokens))[:, None]
-    if np.abs(response).max() < 10 * asked.tolerance * asked.size:
-        return None
-    return float(np.abs(slope - slope[0]).max() / np.abs(slope).max())
+        grad = copy.gradient(name, ids, pull)
+        if grad is None:
+            return None
+        ramp = grad[tokens] @ direction * np.arange(len(tokens))
+        slopes.append(ramp.sum() / position)
+    slopes = np.array(slopes)
+    size = np.abs(slopes).max()
+    return float(np.abs(slopes - slopes[0]).max() / size) if size else None

@@ -1,10 +1,10 @@
-"""What goes into a model and what comes out: ids, masks and logits."""
+"""What goes into a model and what comes out: ids, masks, caches and logits."""
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,8 @@ NAMES = ("logits", "lm_logits", "prediction_logits", "last_hidden_state")
 # decoder-only model, an encoder) or the last (a decoder).
 REAL_MASKS = {
     "attention_mask": 0,
-    "padding_mask": 0,
-    "encoder_padding_mask": 0,
+    "key_mask": 0,
     "decoder_attention_mask": -1,
-    "decoder_padding_mask": -1,
 }
 # Arguments that are True at pads, as in PyTorch's own layers.
 PAD_MASKS = {
@@ -28,23 +26,92 @@ PAD_MASKS = {
     "memory_key_padding_mask": 0,
     "tgt_key_padding_mask": -1,
 }
+# Arguments that are True at tokens in one project and at pads in another;
+# Keras' own models have the first kind.
+EITHER_MASKS = {
+    "padding_mask": 0,
+    "encoder_padding_mask": 0,
+    "decoder_padding_mask": -1,
+    "mask": 0,
+    "src_mask": 0,
+    "pad_mask": 0,
+    "input_mask": 0,
+}
+# Arguments that take what was kept of earlier tokens.
+CACHES = (
+    "past_key_values",
+    "past_buckets_states",
+    "cache_params",
+    "layer_past",
+    "kv_cache",
+    "cache",
+    "past",
+    "state",
+)
+# The target of a position that no loss should count, beside the pads.
+IGNORED = -100
 
 
-def as_rows(token_ids: Any) -> np.ndarray:
+def as_rows(token_ids: Any, name: str = "token_ids") -> np.ndarray:
     """Return ids as an array of int64, (B, T); one sequence is a batch.
 
-    token_ids: lists, NumPy, tensors of either framework, on any device.
-    Raises ValueError for anything else.
+    token_ids: lists, NumPy, tensors of either framework, on any device, or
+    what a tokenizer returns. Raises ValueError for anything else; name is
+    that of the argument.
     """
-    if hasattr(token_ids, "detach"):
-        token_ids = token_ids.detach().cpu()
-    ids = np.asarray(token_ids)
+    if isinstance(token_ids, Mapping):
+        if "input_ids" not in token_ids:
+            raise ValueError(
+                f"{name} is a {type(token_ids).__name__} without input_ids"
+            )
+        token_ids = token_ids["input_ids"]
+    if isinstance(token_ids, (list, tuple)):
+        token_ids = [plain(row) for row in token_ids]
+        lengths = [len(x) for x in token_ids if np.ndim(x) == 1 or is_list(x)]
+        if len({*lengths}) > 1:
+            said = ", ".join(map(str, lengths[:8]))
+            raise ValueError(
+                f"{name} has rows of {said} ids: fill the shorter ones with "
+                "a pad, on the right, and say which id that is by pad_id="
+            )
+    try:
+        ids = np.asarray(plain(token_ids))
+    except ValueError:  # lists within lists, of different lengths
+        ids = np.empty(0, dtype=object)
     if not np.issubdtype(ids.dtype, np.integer) or ids.ndim not in (1, 2):
         raise ValueError(
-            "token_ids should be whole numbers, (B, T): a list for each "
+            f"{name} should be whole numbers, (B, T): a list for each "
             f"sequence; here they are {ids.dtype}, {ids.shape}."
         )
+    if not ids.size:
+        raise ValueError(f"{name} is empty: {ids.shape}")
     return np.atleast_2d(ids).astype(np.int64)
+
+
+def plain(x: Any) -> Any:
+    """Return a tensor of PyTorch on the CPU, without its history."""
+    return x.detach().cpu() if hasattr(x, "detach") else x
+
+
+def is_list(x: Any) -> bool:
+    """Return whether this is a list or a tuple."""
+    return isinstance(x, (list, tuple))
+
+
+def tokens_in(
+    ids: np.ndarray, pad_id: int | None, decoder: bool = False
+) -> np.ndarray:
+    """Return which ids (B, T) are tokens and not pads, (B, T).
+
+    decoder: whether a decoder reads them beside a source. Its first id is a
+    token, also where it is that of the pads, as in T5.
+    """
+    if pad_id is None:
+        return np.ones_like(ids, dtype=bool)
+    real = ids != pad_id
+    if decoder and ids.shape[1] > 1:
+        real[:, 0] |= real[:, 1]
+    return real
 
 
 def named_parts(output: Any) -> Iterator[tuple[str, str, Any]]:
@@ -58,7 +125,7 @@ def named_parts(output: Any) -> Iterator[tuple[str, str, Any]]:
     elif hasattr(output, "shape"):
         yield "output", "", output
     else:  # a dataclass, a named tuple, or an object of another kind
-        names = getattr(output, "_fields", NAMES)
+        names = getattr(output, "_fields", (*NAMES, *CACHES, "loss"))
         if dataclasses.is_dataclass(output):
             names = [field.name for field in dataclasses.fields(output)]
         for name in names:
@@ -91,10 +158,28 @@ def find_logits(output: Any, rows: tuple[int, int]) -> tuple[Any, str]:
         raise TypeError(
             f"the model returned {type(output).__name__}, in which the kit "
             "finds no logits; give call=, a function of the model and the "
-            "ids that returns them"
+            "ids that returns them as a tensor"
         )
     label, _, part = min(parts, key=lambda p: rank(p[1], p[2], rows))
     return part, label
+
+
+def find_cache(output: Any, cache_name: str) -> Any:
+    """Return what an output keeps for later tokens; None if nothing."""
+    parts = {name: part for _, name, part in named_parts(output)}
+    for name in (cache_name, *CACHES):
+        if parts.get(name) is not None:
+            return parts[name]
+    is_pair = isinstance(output, tuple) and len(output) > 1
+    return output[1] if is_pair and not parts.keys() - {""} else None
+
+
+def find_loss(output: Any) -> Any:
+    """Return the loss in an output; None if there is none."""
+    if isinstance(output, tuple) and not hasattr(output, "_fields"):
+        return output[0]
+    parts = {name: part for _, name, part in named_parts(output)}
+    return parts.get("loss")
 
 
 def required(names: Mapping[str, inspect.Parameter]) -> set[str]:
@@ -104,11 +189,20 @@ def required(names: Mapping[str, inspect.Parameter]) -> set[str]:
 
 
 def masks_for(
-    names: Any, ids: tuple[np.ndarray, ...], pad_id: int | None
+    names: Iterable[str],
+    real: tuple[np.ndarray, ...],
+    either: str | None = "tokens",
 ) -> dict[str, np.ndarray]:
-    """Return {argument: mask (B, T)} for the arguments that a model has."""
-    if pad_id is None:
-        return {}
-    real = {n: ids[i] != pad_id for n, i in REAL_MASKS.items() if n in names}
-    pads = {n: ids[i] == pad_id for n, i in PAD_MASKS.items() if n in names}
-    return real | pads
+    """Return {argument: mask (B, T)} for the arguments that a model has.
+
+    real: which ids are tokens, for each of its ids. either: where masks are
+    True whose name does not tell, at "tokens" or at "pads"; None to give no
+    such mask.
+    """
+    found = {n: real[i] for n, i in REAL_MASKS.items() if n in names}
+    found |= {n: ~real[i] for n, i in PAD_MASKS.items() if n in names}
+    if either is not None:
+        for name, i in EITHER_MASKS.items():
+            if name in names:
+                found[name] = real[i] if either == "tokens" else ~real[i]
+    return found

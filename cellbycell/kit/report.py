@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 import textwrap
+import traceback
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
 from typing import Literal
 
-Status = Literal["passed", "failed", "error", "not asked"]
-
+Status = Literal["passed", "failed", "error", "warning", "not asked"]
+# In the order of a report: what to look at first.
+ORDER = ("failed", "error", "warning", "passed")
 # The page of the book that leads from each symptom to its causes.
-SYMPTOMS = "symptoms.html"
+SYMPTOMS = Path(__file__).with_name("symptoms.md")
+# Files whose lines in a traceback say nothing of a reader's model.
+LIBRARIES = re.compile(
+    r"cellbycell.kit|packages.(torch|keras|tensorflow)|(context|func)(lib|tools)"
+)
+HOW_TO_EXPLAIN = "python -m cellbycell.kit --explain"
 
 
 class CheckFailed(AssertionError):
@@ -26,17 +37,31 @@ class Result:
     name
         The name of the check.
     status
-        "passed", "failed", "error" or "not asked".
+        "passed", "failed", "error", "warning" or "not asked".
     sentence
         What was seen, or why it was not asked.
     symptom
-        Where the book lists the causes.
+        The section of the page *Symptoms* that lists the causes.
+    error
+        What the model raised, if the status is "error".
+    lacks
+        Whether the check needs an argument that was not given.
     """
 
     name: str
     status: Status
     sentence: str
     symptom: str
+    error: Exception | None = field(default=None, compare=False)
+    lacks: bool = False
+
+    def raise_if_failed(self) -> None:
+        """Raise CheckFailed if the check failed or met an error."""
+        if self.status in ("failed", "error"):
+            raise CheckFailed(
+                f"{self.name} ({self.status}): {self.sentence}\n"
+                f"Causes: {HOW_TO_EXPLAIN} {self.name}"
+            ) from self.error
 
 
 class Report:
@@ -45,7 +70,7 @@ class Report:
     Parameters
     ----------
     results
-        One for each check.
+        One for each check that was chosen.
     notes
         Sentences on how the model was asked: a float32 copy, the output that
         was taken for the logits, an attention mask that was given.
@@ -91,6 +116,11 @@ class Report:
         return self.with_status("error")
 
     @property
+    def warnings(self) -> list[str]:
+        """The names of the checks that saw what may be meant."""
+        return self.with_status("warning")
+
+    @property
     def ok(self) -> bool:
         """Whether no check failed or met an error."""
         return not self.failed and not self.errors
@@ -99,37 +129,105 @@ class Report:
         """Raise CheckFailed if a check failed or met an error.
 
         An error is no verdict on the model, but a test that could not ask
-        its question must not pass either.
+        its question must not pass either. The first error of the model is
+        the cause of what is raised.
         """
         wrong = [r for r in self if r.status in ("failed", "error")]
         if wrong:
-            raise CheckFailed(
-                "\n".join(
-                    f"{r.name} ({r.status}): {r.sentence} See {r.symptom}"
-                    for r in wrong
-                )
-            )
+            lines = [f"{r.name} ({r.status}): {r.sentence}" for r in wrong]
+            lines.append(f"Causes: {HOW_TO_EXPLAIN} {wrong[0].name}")
+            cause = next((r.error for r in wrong if r.error), None)
+            raise CheckFailed("\n".join(lines)) from cause
+
+    def explain(self, name: str) -> None:
+        """Print the causes of a check's failure, and how to tell them apart.
+
+        It is the section of the page *Symptoms*, which comes with the
+        package. Raises KeyError if there is no check of this name.
+        """
+        print(section(self[name].symptom))
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Return (name, status, sentence), failures first.
+
+        The checks that were not asked for one reason are one row.
+        """
+        found = [
+            (r.name, r.status, " ".join([r.sentence, *frames(r.error)]))
+            for status in ORDER
+            for r in self
+            if r.status == status
+        ]
+        reasons: dict[str, list[str]] = {}  # a sentence -> its checks
+        for r in self:
+            if r.status == "not asked":
+                said = "for want of arguments" if r.lacks else r.sentence
+                reasons.setdefault(said, []).append(r.name)
+        for said, names in reasons.items():
+            found.append(("", "not asked", f"{', '.join(names)}: {said}"))
+        return found
+
+    def last_lines(self) -> list[str]:
+        """Return the notes, and how to go on."""
+        wrong = [*self.failed, *self.warnings, *self.errors]
+        if not wrong:
+            return [*self.notes]
+        return [*self.notes, f'Causes: report.explain("{wrong[0]}").']
 
     def __str__(self) -> str:
-        """Return the report as a table of name, status and sentence."""
-        lines = []
-        for result in self:
-            sentence = result.sentence
-            if result.status == "failed":
-                sentence += f" See {result.symptom}"
-            head = f"{result.name:10} {result.status:9} "
+        """Return the report as a table, as wide as the terminal."""
+        columns = shutil.get_terminal_size((79, 24)).columns
+        width, lines = max(60, min(columns, 110)), []
+        wide = max([10, *(len(result.name) for result in self)])
+        for name, status, sentence in self.rows():
+            head = f"{name:{wide}} {status:9} "
             lines += textwrap.wrap(
                 sentence,
-                width=79,
+                width=width,
                 initial_indent=head,
                 subsequent_indent=" " * len(head),
                 break_long_words=False,
                 break_on_hyphens=False,
             )
-        for note in self.notes:
+        for note in self.last_lines():
             lines += textwrap.wrap(
-                note, 79, initial_indent="* ", subsequent_indent="  "
+                note, width, initial_indent="* ", subsequent_indent="  "
             )
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Return the report as a table for Jupyter and Colab."""
+        colours = {"failed": "#c0392b", "error": "#c0392b"}
+        rows = "".join(
+            f'<tr><th scope="row" style="text-align: left">{escape(name)}'
+            f'</th><td style="white-space: nowrap; text-align: left; '
+            f'color: {colours.get(status, "inherit")}">{status}</td>'
+            f'<td style="text-align: left">{escape(sentence)}</td></tr>'
+            for name, status, sentence in self.rows()
+        )
+        notes = "".join(f"<li>{escape(n)}</li>" for n in self.last_lines())
+        return f"<table>{rows}</table><ul>{notes}</ul>"
+
+
+def frames(error: Exception | None) -> list[str]:
+    """Return the last places of an error's traceback, the model's own."""
+    found = traceback.extract_tb(error.__traceback__) if error else []
+    own = [f for f in found if not LIBRARIES.search(f.filename)]
+    return [
+        f"[{Path(f.filename).name}:{f.lineno} in {f.name}]"
+        for f in (own or found)[-3:]
+    ]
+
+
+def section(anchor: str) -> str:
+    """Return a section of the page *Symptoms* as plain text."""
+    for part in re.split(r"(?m)^## ", SYMPTOMS.read_text("utf-8"))[1:]:
+        title = part.split("\n", 1)[0]
+        if re.sub(r"[^a-z0-9]+", "-", title.lower()) == anchor:
+            # [words](masks.ipynb#place) -> words (in the chapter masks)
+            chapter = r"\[([^]]+)\]\((\w+)\.ipynb[^)]*\)"
+            text = re.sub(chapter, r"\1 (chapter \2)", part.strip())
+            return re.sub(r"\[([^]]+)\]\([^)]*\)", r"\1", text)
+    raise KeyError(anchor)

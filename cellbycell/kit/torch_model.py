@@ -6,33 +6,58 @@ import copy
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
-from .model import AskedModel, Ids, Pull, generators_kept, no_dropout, seed_all
-from .outputs import as_rows, find_logits, masks_for, required
+from .model import (
+    NO_RATE,
+    AskedModel,
+    Ids,
+    Pull,
+    generators_kept,
+    seed_all,
+    set_dropout,
+)
+from .outputs import (
+    IGNORED,
+    as_rows,
+    find_cache,
+    find_logits,
+    find_loss,
+    required,
+)
 from .torch_tools import (
     HALVES,
+    arguments_of,
     as_array,
+    has_own_forward,
     how_to_restore,
     no_hooks,
+    only_compiled,
     tensors_in,
 )
 
 
 class TorchModel(AskedModel):
-    """An nn.Module, its copies, and what was noticed about it."""
+    """An nn.Module, its copies, and what was noticed about it.
+
+    The parameters of all copies share one set of numbers, which `copy` makes
+    what the model's are wherever they were changed.
+    """
 
     def __init__(
         self,
         model: nn.Module,
-        pad_id: int | None = 0,
+        ids: Ids,
+        pad_id: int | None = None,
         call: Callable | None = None,
+        step: Callable | None = None,
     ) -> None:
-        self.notes = []
+        self.notes, self.redrawn = [], {}
         if hasattr(model, "_orig_mod"):
             model = model._orig_mod  # type: ignore[assignment]
             self.note("The model is compiled: what was compiled is asked.")
@@ -40,9 +65,11 @@ class TorchModel(AskedModel):
             model, (nn.DataParallel, nn.parallel.DistributedDataParallel)
         ):
             model = model.module
-        self.model, self.pad_id, self.call = model, pad_id, call
-        self.names = inspect.signature(model.forward).parameters
-        self.takes_mask = bool(masks_for(self.names, (np.ones((1, 1)),), 0))
+        self.model, self.ids, self.pad_id = model, ids, pad_id
+        self.call, self.step = call, step
+        self.names = {} if call else arguments_of(model)
+        self.required = required(self.names)
+        self.begins_with_pads = not self.real(ids)[-1][:, 0].all()
         types = {p.dtype for p in model.parameters() if p.is_floating_point()}
         self.half = types & HALVES
         self.eps = max(
@@ -52,12 +79,19 @@ class TorchModel(AskedModel):
         whole = hasattr(model, "config")
         self.mask_types = [torch.long, torch.bool][:: 1 if whole else -1]
         self.undo: list[Callable[[], Any]] = []
+        self.shared: dict[int, torch.Tensor] = {}
+        self.versions: dict[int, int] = {}
 
     @contextmanager
     def opened(self) -> Iterator[None]:
         """Leave the model and all generators as they were, afterwards."""
         precision = torch.get_float32_matmul_precision()
         devices = {p.device for p in self.model.parameters()}
+        if any(device.type == "meta" for device in devices):
+            raise ValueError(
+                "the model is on the device meta, where weights have no "
+                "numbers: load them first"
+            )
         with ExitStack() as stack:
             stack.enter_context(generators_kept())
             cuda = [device for device in devices if device.type == "cuda"]
@@ -65,47 +99,108 @@ class TorchModel(AskedModel):
             torch.set_float32_matmul_precision("highest")
             stack.callback(torch.set_float32_matmul_precision, precision)
             stack.callback(self.restore)
+            self.find_closures()
+            self.redrawn = self.find_still()
             yield
 
-    def copy(self) -> TorchModel:
-        """Return an independent copy in evaluation mode, as if new.
+    def find_closures(self) -> None:
+        """See that what is called is the copy, or ask the model itself.
 
-        A model that cannot be copied is asked itself, and given its state
-        back before each question and at the end.
+        A copied module still calls the original where its forward is a
+        function around the original's, or where `call` is.
         """
-        twin = copy.copy(self)
-        if self.undo:
-            self.restore()
-        else:
+        own = [
+            name
+            for name, part in self.model.named_modules()
+            if has_own_forward(part) and not only_compiled(part)
+        ]
+        if own:
+            self.ask_itself(f"its forward is a function around {own[0] or 1}")
+        elif self.call is not None and self.answers_without():
+            self.ask_itself("call= calls it, not the model that it is given")
+            if self.answers_without():
+                self.restore()
+                raise ValueError(
+                    "call= does not call the model that it is given"
+                )
+
+    def answers_without(self) -> bool:
+        """Return whether the outputs are the same without the weights."""
+        answers = []
+        for spoiled in (False, True):
+            twin = self.copy()
+            self.versions.clear()  # what is spoiled is made anew
+            for p in twin.model.parameters():
+                if spoiled and p.is_floating_point():
+                    p.data.fill_(torch.nan)
             try:
-                twin.model = copy.deepcopy(self.model, no_hooks(self.model))
+                answers.append(twin.outputs(self.ids))
+            except Exception:  # each check will say it
+                return False
+        return np.array_equal(*answers) and bool(np.any(answers[0]))
+
+    def ask_itself(self, reason: str) -> None:
+        """Ask the model itself, and give its state back each time."""
+        self.note(
+            f"The model is asked itself, and its state restored: {reason}."
+        )
+        self.shared.clear()
+        self.undo = [*how_to_restore(self.model)]
+
+    def copy(self, as_is: bool = False) -> TorchModel:
+        twin = copy.copy(self)
+        self.restore()
+        if not self.undo:
+            memo = {id(p): q for p, q in self.parameters()}
+            try:
+                twin.model = copy.deepcopy(
+                    self.model, no_hooks(self.model) | memo
+                )
             except Exception as error:
                 kind = type(error).__name__
-                self.note(
-                    f"The model cannot be copied ({kind}): it is asked "
-                    "itself, and its state is restored."
-                )
-                self.undo = [*how_to_restore(self.model)]
+                self.ask_itself(f"it cannot be copied ({kind})")
+                twin.undo = self.undo
         if self.half and self.undo:
             twin.eps = self.eps = max(torch.finfo(t).eps for t in self.half)
         elif self.half:
             twin.model = twin.model.float()
             names = ", ".join(sorted(str(t) for t in self.half))
             self.note(f"The model is in {names}: a float32 copy is asked.")
+        for part in twin.model.modules():
+            if has_own_forward(part) and only_compiled(part):
+                self.note("What was compiled is asked.")
+                del part.forward
         for p in twin.model.parameters():
             if p.is_floating_point():
                 p.requires_grad_(True)
             p.grad = None
         twin.model.eval()
+        for name, values in ({} if as_is else self.redrawn).items():
+            twin.assign(name, values)
         return twin
 
+    def parameters(self) -> Iterator[tuple[nn.Parameter, nn.Parameter]]:
+        """Yield (a parameter, the one that a new copy has in its place)."""
+        for p in self.model.parameters():
+            if type(p) is not nn.Parameter:
+                continue
+            if id(p) not in self.shared:
+                numbers = p.detach().clone()
+                if p.dtype in HALVES:
+                    numbers = numbers.float()
+                self.shared[id(p)] = numbers
+            elif self.shared[id(p)]._version != self.versions.get(id(p)):
+                self.shared[id(p)].copy_(p.detach())
+            numbers = self.shared[id(p)]
+            self.versions[id(p)] = numbers._version
+            yield p, nn.Parameter(numbers, p.requires_grad)
+
     def restore(self) -> None:
-        """Give a model that cannot be copied its state back."""
+        """Give a model that is asked itself its state back."""
         for step in self.undo:
             step()
 
     def frozen(self) -> list[str]:
-        """Return the names of the parameters that are frozen."""
         self.restore()
         named = self.model.named_parameters()
         return [name for name, p in named if not p.requires_grad]
@@ -113,34 +208,102 @@ class TorchModel(AskedModel):
     def tensor(self, ids: np.ndarray) -> torch.Tensor:
         """Return ids on the model's own device."""
         device = next((p.device for p in self.model.parameters()), "cpu")
-        return torch.as_tensor(ids, device=device)
+        return torch.as_tensor(np.ascontiguousarray(ids), device=device)
 
-    def run(self, ids: Ids, mask: bool = True) -> Any:
+    def run(
+        self,
+        ids: Ids,
+        mask: bool = True,
+        default: bool = False,
+        positions: bool = False,
+        labels: np.ndarray | None = None,
+    ) -> Any:
         """Call the model; return what it returns."""
-        tensors = [self.tensor(x) for x in ids]
         if self.call is not None:
-            return self.call(self.model, *tensors)
+            return self.call(self.model, *map(self.tensor, ids))
         named: dict[str, Any] = {}
-        if "use_cache" in self.names:
+        if "use_cache" in self.names and not default:
             named["use_cache"] = False
+        if labels is not None:
+            named["labels"] = self.tensor(labels)
+        if positions or (mask and self.begins_with_pads):
+            named |= self.positions(ids)
+        return self.call_with(ids, named, self.masks(ids, mask))
+
+    def positions(self, ids: Ids, start: int = 0) -> dict[str, torch.Tensor]:
+        """Return the positions of tokens, pads not counted, if taken."""
+        if "position_ids" not in self.names:
+            return {}
+        counted = self.real(ids)[-1].cumsum(axis=1) - 1
+        return {"position_ids": self.tensor(np.maximum(counted, 0)[:, start:])}
+
+    def call_with(
+        self, ids: Ids, named: dict[str, Any], masks: dict[str, np.ndarray]
+    ) -> Any:
+        """Call the model with masks of a type that it takes."""
+        tensors = [self.tensor(x) for x in ids]
         if len(ids) > 1 and "decoder_input_ids" in self.names:
-            named["decoder_input_ids"] = tensors.pop()
-        names = self.names if mask else required(self.names)
-        masks = masks_for(names, ids, self.pad_id)
-        if not masks:
-            return self.model(*tensors, **named)
-        self.note(f"{', '.join(masks)}: given, from pad_id={self.pad_id}.")
+            named = named | {"decoder_input_ids": tensors.pop()}
+        if "encoder_outputs" in named:
+            tensors = []
+        kinds = [p.kind for p in self.names.values()]
+        if kinds and kinds[0] is inspect.Parameter.KEYWORD_ONLY:
+            named = dict(zip(self.names, tensors, strict=False)) | named
+            tensors = []
         errors = []
-        for kind in self.mask_types:
+        for kind in self.mask_types if masks else [None]:
             given = {n: self.tensor(m).to(kind) for n, m in masks.items()}
             try:
                 output = self.model(*tensors, **named, **given)
             except (RuntimeError, TypeError) as error:
                 errors.append(error)
             else:
-                del self.mask_types[: len(errors)]
+                if masks:
+                    del self.mask_types[: len(errors)]
                 return output
         raise errors[0]
+
+    def cached_part(
+        self, ids: Ids, start: int, cache: Any, mask: bool, positions: bool
+    ) -> tuple[np.ndarray, Any]:
+        self.model.eval()
+        self.seeded()
+        new = ids[-1][:, start:]
+        with torch.no_grad():
+            if self.step is not None:
+                rest = map(self.tensor, ids[:-1])
+                output, cache = self.step(
+                    self.model, *rest, self.tensor(new), cache
+                )
+                found, _ = find_logits(output, new.shape)
+                return as_array(found), cache
+            name, named = self.cache_name, {}
+            if "use_cache" in self.names:
+                named["use_cache"] = True
+            if cache is not None:
+                named[name] = cache
+            if positions:
+                named |= self.positions(ids, start)
+            masks = self.masks(ids) if mask else {}
+            if len(ids) > 1 and "encoder_outputs" in self.names:
+                named["encoder_outputs"] = self.encoded(ids[0])
+            output = self.call_with((*ids[:-1], new), named, masks)
+            kept = find_cache(output, name)
+            if kept is None and cache is None and "use_cache" not in named:
+                # Some begin with an empty list, and not without a cache.
+                named[name] = []
+                output = self.call_with((*ids[:-1], new), named, masks)
+                kept = find_cache(output, name)
+        return as_array(find_logits(output, new.shape)[0]), kept
+
+    def encoded(self, source: np.ndarray) -> Any:
+        """Return what an encoder-decoder's encoder returns."""
+        masks = {} if self.pad_id is None else self.masks((source,))
+        given = {n: self.tensor(m).long() for n, m in masks.items()}
+        encoder = self.model.get_encoder()
+        known = inspect.signature(encoder.forward).parameters
+        given = {n: m for n, m in given.items() if n in known}
+        return encoder(self.tensor(source), **given)
 
     def seeded(self, seed: int = 0) -> None:
         """Seed every generator that the model may draw from."""
@@ -149,9 +312,10 @@ class TorchModel(AskedModel):
         # On the CPU alone its own generator does, and is seeded sooner.
         (torch.default_generator if on_cpu else torch).manual_seed(seed)
 
-    def logits(self, ids: Ids, mask: bool = True) -> torch.Tensor:
+    def logits(self, ids: Ids, **options: Any) -> torch.Tensor:
         """Return the logits as a tensor, and note where they were found."""
-        found, where = find_logits(self.run(ids, mask), ids[-1].shape)
+        output = self.run(ids, **options)
+        found, where = find_logits(output, ids[-1].shape)
         self.note_output(where)
         return found
 
@@ -160,48 +324,87 @@ class TorchModel(AskedModel):
         ids: Ids,
         training: bool = False,
         mask: bool = True,
+        default: bool = False,
+        positions: bool = False,
         seed: int = 0,
     ) -> np.ndarray:
         self.model.train(training)
         self.seeded(seed)
+        options = {"mask": mask, "default": default, "positions": positions}
         with torch.no_grad():
-            return as_array(self.logits(ids, mask))
+            return as_array(torch.as_tensor(self.logits(ids, **options)))
 
     def weights(self) -> Iterator[tuple[str, np.ndarray]]:
         for name, p in self.model.named_parameters():
-            yield name, as_array(p)
+            if p.is_floating_point():
+                yield name, as_array(p)
 
     def assign(self, name: str, values: np.ndarray) -> None:
-        p = self.model.get_parameter(name)
-        p.data.copy_(torch.as_tensor(values))
+        p = dict(self.model.named_parameters())[name]
+        with torch.no_grad():  # in place, which its version tells
+            p.copy_(torch.as_tensor(values))
 
-    def gradients(
-        self, ids: Ids, pull: Pull, everything: bool = False
-    ) -> dict[str, np.ndarray | None]:
+    def backward(
+        self, ids: Ids, pull: Pull, see: Callable, only: str | None = None
+    ) -> list[nn.Parameter]:
+        """See each gradient, and forget it; return the parameters.
+
+        They may need as much memory as the model. only: the one parameter
+        that is asked; then only the outputs are pulled.
+        """
         for module in self.model.modules():
             if type(module) is nn.Embedding:
                 module.padding_idx = None  # it gives its row no gradient
         self.seeded()
+
+        def seen(p, name):
+            see(name, p.grad)
+            p.grad = None
+
+        hooks, named = [], dict(self.model.named_parameters())
+        for name, p in named.items():
+            p.requires_grad_(p.is_floating_point() and only in (None, name))
+            if p.requires_grad:
+                hook = partial(seen, name=name)
+                hooks.append(p.register_post_accumulate_grad_hook(hook))
         output = self.run(ids)
         found, _ = find_logits(output, ids[-1].shape)
         numbers = torch.as_tensor(pull(tuple(found.shape))).to(found)
         # Zero times minus infinity would be NaN.
         total = torch.where(numbers != 0, found * numbers, 0).sum()
-        for x in tensors_in(output) if everything else ():
+        for x in tensors_in(output) if only is None else ():
             if x is not found and x.requires_grad:
                 total = total + x.square().mean()
-        named = dict(self.model.named_parameters())
-        parameters = [*named.values()]
-        grads = torch.autograd.grad(total, parameters, allow_unused=True)
-        return {
-            name: None if grad is None else as_array(grad.to_dense())
-            for name, grad in zip(named, grads, strict=True)
-        }
+        try:
+            if total.requires_grad:
+                total.backward()
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+    def gradient(self, name: str, ids: Ids, pull: Pull) -> np.ndarray | None:
+        found: list[np.ndarray] = []
+        self.backward(
+            ids, pull, lambda _, g: found.append(as_array(g.to_dense())), name
+        )
+        return found[0] if found else None
+
+    def gradients(self, ids: Ids, pull: Pull) -> dict[str, str]:
+        named = self.model.named_parameters()
+        found = {n: "none" for n, p in named if p.is_floating_point()}
+
+        def see(name, grad):
+            grad = grad.to_dense()
+            state = "right" if grad.any() else "zero"
+            found[name] = state if grad.isfinite().all() else "wild"
+
+        self.backward(ids, pull, see)
+        return found
 
     def table(self, ids: Ids) -> str | None:
         found = []
 
-        def look(module, args, name):
+        def look(module, args, named, name):
             given = args[0] if args else None
             if isinstance(given, torch.Tensor) and not given.is_nested:
                 same = given.numel() == ids[-1].size
@@ -217,41 +420,79 @@ class TorchModel(AskedModel):
         fits = {id(p) for p in found if p.ndim == 2 and len(p) > ids[-1].max()}
         return next((name for name, p in named if id(p) in fits), None)
 
-    def watch(self, ids: Ids, register: Callable, see: Callable) -> None:
+    def tables(self) -> set[str]:
+        found = {
+            id(p)
+            for module in self.model.modules()
+            if isinstance(module, (nn.Embedding, nn.EmbeddingBag))
+            for p in module.parameters(recurse=False)
+        }
+        return {n for n, p in self.model.named_parameters() if id(p) in found}
+
+    def watch(
+        self, ids: Ids, register: Callable, see: Callable, **options: Any
+    ) -> None:
         """Call the model with a hook on each of its modules."""
         hooks = [
-            register(module, lambda *args, name=name: see(*args, name))
+            register(
+                module,
+                lambda *args, name=name: see(*args, name),
+                with_kwargs=True,
+            )
             for name, module in self.model.named_modules()
             if name
         ]
         try:
-            self.outputs(ids)
+            self.outputs(ids, **options)
         finally:
             for hook in hooks:
                 hook.remove()
 
-    def trace(self, ids: Ids) -> list[tuple[str, np.ndarray]]:
-        """Return (name, output) of each module, in the order of calls."""
+    def trace(self, ids: Ids, **options: Any) -> list[tuple]:
         found = []
 
-        def see(module, args, output, name):
+        def see(module, args, named, output, name):
             first = next(tensors_in(output), None)
+            given = [*args, *named.values()]
+            before = next((t for x in given for t in tensors_in(x)), None)
             if first is not None:
-                found.append((name, as_array(first)))
+                before = None if before is None else as_array(before)
+                found.append((name, as_array(first), before))
 
-        self.watch(ids, nn.Module.register_forward_hook, see)
+        self.watch(ids, nn.Module.register_forward_hook, see, **options)
         return found
+
+    def kind(self, name: str) -> str:
+        return type(self.model.get_submodule(name)).__name__
+
+    def has_labels(self) -> bool:
+        """Return whether the model computes a loss itself."""
+        return self.call is None and "labels" in self.names
 
     def tensor_loss(
         self, ids: Ids, targets: np.ndarray, function: Callable | None
     ) -> torch.Tensor:
-        """Return the loss; the mean cross-entropy unless told otherwise."""
-        logits, wanted = self.logits(ids), self.tensor(targets)
+        """Return the loss: the function's, the model's, or cross-entropy."""
+        if function is None and self.has_labels():
+            loss = find_loss(self.run(ids, labels=targets))
+        else:
+            loss = self.loss_of(self.logits(ids), targets, function)
+        return loss
+
+    def loss_of(
+        self,
+        logits: torch.Tensor,
+        targets: np.ndarray,
+        function: Callable | None,
+    ) -> torch.Tensor:
+        """Return a loss of logits; the mean cross-entropy by default."""
+        wanted = self.tensor(targets)
         if function is not None:
             return function(logits, wanted)
-        ignore = -100 if self.pad_id is None else self.pad_id
+        if self.pad_id is not None:
+            wanted = wanted.masked_fill(wanted == self.pad_id, IGNORED)
         return nn.functional.cross_entropy(
-            logits.flatten(0, 1), wanted.flatten(), ignore_index=ignore
+            logits.flatten(0, 1), wanted.flatten(), ignore_index=IGNORED
         )
 
     def loss(
@@ -261,6 +502,43 @@ class TorchModel(AskedModel):
         self.seeded()
         with torch.no_grad():
             return float(self.tensor_loss(ids, targets, function))
+
+    def loss_at(
+        self, logits: np.ndarray, targets: np.ndarray, function: Callable
+    ) -> tuple[Any, np.ndarray | None]:
+        """Return the loss of logits (B, T, N), and its gradient by them."""
+        x = self.tensor(logits).float().requires_grad_()
+        loss = self.loss_of(x, targets, function)
+        return loss.detach(), self.gradient_by(loss, x)
+
+    def loss_of_labels(
+        self, ids: Ids, labels: np.ndarray
+    ) -> tuple[Any, np.ndarray | None]:
+        """Return the model's own loss, and its gradient by the logits."""
+        self.seeded()
+        output = self.run(ids, labels=labels)
+        logits, _ = find_logits(output, ids[-1].shape)
+        loss = find_loss(output)
+        return loss.detach(), self.gradient_by(loss, logits)
+
+    def gradient_by(self, loss: Any, x: torch.Tensor) -> np.ndarray | None:
+        """Return the gradient of a loss by a tensor; None if there is none."""
+        if loss.numel() != 1 or not loss.requires_grad:
+            return None
+        (grad,) = torch.autograd.grad(loss.sum(), x, allow_unused=True)
+        return None if grad is None else as_array(grad)
+
+    def quiet(self) -> None:
+        self.drop(NO_RATE)
+
+    def drop(self, rate: float) -> None:
+        """Give all dropout in modules, numbers and configs this rate."""
+        for module in self.model.modules():
+            is_dropout = isinstance(module, nn.modules.dropout._DropoutNd)
+            set_dropout(vars(module), rate, rate="p" if is_dropout else "")
+            config = getattr(module, "config", None)
+            if hasattr(config, "__dict__"):
+                set_dropout(vars(config), rate)
 
     def train(
         self,
@@ -273,10 +551,8 @@ class TorchModel(AskedModel):
     ) -> float:
         """Train without dropout until the loss is below goal; return it."""
         self.seeded()
-        for module in self.model.train().modules():
-            is_dropout = isinstance(module, nn.modules.dropout._DropoutNd)
-            no_dropout(vars(module), rate="p" if is_dropout else "")
-            no_dropout(vars(getattr(module, "config", None) or module))
+        self.model.train()
+        self.drop(0.0)
         parameters = self.model.parameters()
         optimiser = torch.optim.Adam(parameters, lr=rate, foreach=True)
         for _ in range(steps):
@@ -292,4 +568,5 @@ class TorchModel(AskedModel):
         """Return the ids that a function writes for ids (B, S)."""
         self.seeded()
         with torch.no_grad():
-            return as_rows(function(self.model, self.tensor(ids)))
+            written = function(self.model, self.tensor(ids))
+        return as_rows(written, "what decode= returns")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -11,7 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from .outputs import named_parts
+from .outputs import masks_for, named_parts
 
 HALVES = {torch.float16, torch.bfloat16}
 
@@ -20,6 +21,44 @@ def as_array(x: torch.Tensor) -> np.ndarray:
     """Return a tensor of any device and type as an array."""
     x = x.detach().cpu()
     return (x.float() if x.dtype in HALVES else x).numpy()
+
+
+def arguments_of(model: nn.Module) -> dict[str, inspect.Parameter]:
+    """Return what a model's forward takes, by name.
+
+    A wrapper that takes **kwargs has the arguments of the model inside.
+    """
+    try:
+        found = dict(inspect.signature(model.forward).parameters)
+    except ValueError:  # TorchScript has no signature of Python's
+        names = [a.name for a in model.forward.schema.arguments[1:]]
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        return {n: inspect.Parameter(n, kind, default=None) for n in names}
+    kinds = {p.kind for p in found.values()}
+    inside = [*model.children()]
+    one = np.ones((1, 1), bool)
+    if inspect.Parameter.VAR_KEYWORD in kinds and len(inside) == 1:
+        if not masks_for(found, (one, one)):
+            found |= {
+                name: p.replace(default=None)
+                for name, p in arguments_of(inside[0]).items()
+                if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+            }
+    return found
+
+
+def has_own_forward(module: nn.Module) -> bool:
+    """Return whether a module's forward is replaced by another function."""
+    return "forward" in vars(module) and not isinstance(
+        module, torch.jit.ScriptModule
+    )
+
+
+def only_compiled(module: nn.Module) -> bool:
+    """Return whether a module's forward is its own, but compiled."""
+    forward = vars(module)["forward"]
+    inside = getattr(forward, "_torchdynamo_orig_callable", None)
+    return getattr(inside, "__func__", None) is type(module).forward
 
 
 def no_hooks(model: nn.Module) -> dict[int, Any]:

@@ -6,19 +6,28 @@ from collections import Counter
 
 import numpy as np
 
-from .asked import Asked, Failed, NotAsked
+from .asked import Asked, Failed, Lacks, NotAsked, Warned, first_line
 from .differ import differences, first_difference
 
 
 def shape(asked: Asked) -> str:
-    """Are the outputs finite numbers, (B, T, ...)?"""
+    """Are the outputs finite numbers, (B, T, ...), that differ?"""
     found, rows = asked.first, asked.rows
-    if found.shape[:2] != rows.shape:
-        hint = "is the batch not the first axis?"
-        raise Failed(f"Ids {rows.shape} give outputs {found.shape}: {hint}")
+    sizes = found.shape
+    if sizes[:2] != rows.shape:
+        raise Failed(
+            f"Ids {rows.shape} give outputs {sizes}: {why_shape(sizes, rows)}"
+        )
     vocab_size = asked.facts.get("vocab_size")
-    if vocab_size and found.shape[2:] != (vocab_size,):
-        raise Failed(f"Outputs are {found.shape}; vocab_size={vocab_size}.")
+    if vocab_size and sizes[2:] != (vocab_size,):
+        raise Failed(f"Outputs are {sizes}; vocab_size={vocab_size}.")
+    wild = [
+        name
+        for name, weight in asked.model.copy(as_is=True).weights()
+        if not np.isfinite(weight).all()
+    ]
+    if wild:
+        raise Failed(f"NaN or infinity stands in {listed(wild)}.")
     bad = np.isnan(found) | np.isposinf(found)
     bad = bad.reshape(*rows.shape, -1).any(axis=-1) & asked.real
     if bad.any():
@@ -28,7 +37,36 @@ def shape(asked: Asked) -> str:
             f"first is position {position} of sequence {row}: look for a "
             "query that may attend to no key."
         )
-    return f"Outputs are {found.shape}, and finite at every token."
+    said = f"Outputs are {sizes}, and finite at every token."
+    tokens = found.reshape(*rows.shape, -1)[asked.real]
+    if asked.model.redrawn and (tokens == tokens[0]).all():
+        raise Warned(
+            f"{said} They are the same at every token, whatever it is, as in "
+            "a new model whose last layer or branches begin at zero; a model "
+            "that was trained has lost weights."
+        )
+    return said
+
+
+def why_shape(sizes: tuple[int, ...], rows: np.ndarray) -> str:
+    """Return what outputs of this shape usually are, and what to do."""
+    size, length = rows.shape
+    if sizes[:2] == (length, size) and length != size:
+        return "is the batch not the first axis? Look at batch_first."
+    if sizes[0] == size and sizes[-1] == length and len(sizes) > 2:
+        return "the last two axes are exchanged, as for a convolution."
+    if sizes[:2] == (size, 1):
+        return (
+            "the logits of the last position alone, as when a model is made "
+            "to write. Give call=, which returns those of all positions."
+        )
+    if len(sizes) == 2 and sizes[0] == size:
+        return (
+            "one output for a whole sequence, as of a classifier. Give the "
+            "model without its head, or call=, which returns one for each "
+            "token."
+        )
+    return "the outputs should be (B, T, ...), one for each token."
 
 
 def draw_pull(shape: tuple[int, ...], where: np.ndarray) -> np.ndarray:
@@ -48,38 +86,73 @@ def gradients(asked: Asked) -> str:
     def pull(shape):
         return draw_pull(shape, asked.real) * kept.reshape(shape[2:])
 
-    found = asked.model.copy().gradients(asked.ids, pull, everything=True)
+    found = states(asked, asked.ids, pull)
     frozen = asked.model.frozen()
     asked_for = {n: g for n, g in found.items() if n not in frozen}
-    unused = [n for n, g in asked_for.items() if g is None]
-    if unused:
-        raise Failed(
-            f"No gradient reaches {listed(unused)}: the parameter is never "
-            "used, or what uses it is detached."
-        )
-    wild = [n for n, g in asked_for.items() if not np.isfinite(g).all()]
+    unused = [n for n, g in asked_for.items() if g == "none"]
+    if unused:  # an expert is asked by other tokens
+        rng = np.random.default_rng(0)
+        rows = [
+            asked.exchange(x, rng.random(x.shape) < 0.7) for x in asked.ids
+        ]
+        more = states(asked, tuple(rows), pull)
+        unused = [n for n in unused if more[n] == "none"]
+    wild = [n for n, g in asked_for.items() if g == "wild"]
     if wild:
         raise Failed(
             f"The gradient of {listed(wild)} is not finite: look for a "
             "query that may attend to no key, also at pads."
         )
-    zero = [n for n, g in asked_for.items() if not g.any()]
+    if unused and acts(asked, unused):
+        detached = [n for n in unused if acts(asked, [n])] or unused
+        raise Failed(
+            f"No gradient reaches {listed(detached)}, although the outputs "
+            "depend on it: what uses it is detached."
+        )
+    zero = [n for n, g in asked_for.items() if g == "zero"]
     for name in zero:
         # The bias of keys has no effect, for the softmax ignores it; the
         # choice of an expert does not move with small changes.
-        copy = asked.model.copy()
-        weight = dict(copy.weights())[name]
-        step = np.random.default_rng(0).normal(size=weight.shape)
-        copy.assign(name, weight + 1e-3 * (weight.std() + 1e-2) * step)
-        after = copy.outputs(asked.ids).reshape(base.shape)
-        if asked.say_change(base, after, asked.real):
+        if acts(asked, [name]):
             raise Failed(
                 f"The gradient of {name} is zero, although the outputs "
                 "depend on it: look for numbers that lose their gradient."
             )
+    idle = [n for n in unused if "expert" in n.lower()]
     note = f" Frozen, not asked: {listed(frozen)}." if frozen else ""
     note += f" Without effect here: {listed(zero)}." if zero else ""
-    return f"A gradient reaches {len(asked_for)} parameters.{note}"
+    note += f" Experts without a token here: {listed(idle)}." if idle else ""
+    said = f"A gradient reaches {len(asked_for) - len(unused)} parameters."
+    unused = [n for n in unused if n not in idle]
+    if unused:
+        raise Warned(
+            f"{said} Nothing depends on {listed(unused)}: parts for another "
+            f"task or for longer rows, or a layer that was forgotten.{note}"
+        )
+    return said + note
+
+
+def acts(asked: Asked, names: list[str]) -> bool:
+    """Return whether a small step of these weights moves the outputs."""
+    copy = asked.copy()
+    weights = dict(copy.weights())
+    for name in names:
+        weight = weights[name]
+        step = np.random.default_rng(0).normal(size=weight.shape)
+        copy.assign(name, weight + 1e-3 * (weight.std() + 1e-2) * step)
+    after = copy.outputs(asked.ids).reshape(asked.base.shape)
+    return bool(asked.say_change(asked.base, after, asked.real))
+
+
+def states(asked: Asked, ids: tuple[np.ndarray, ...], pull) -> dict[str, str]:
+    """Return what `AskedModel.gradients` says; NotAsked if it is an error."""
+    try:
+        return asked.copy().gradients(ids, pull)
+    except Exception as error:
+        raise NotAsked(
+            "the outputs can be computed here, their gradient cannot: "
+            f"{type(error).__name__}: {first_line(error)}"
+        ) from error
 
 
 def listed(names: list[str]) -> str:
@@ -88,10 +161,10 @@ def listed(names: list[str]) -> str:
     return ", ".join(names[:3]) + more
 
 
-def causal(asked: Asked) -> str:
+def future_grad(asked: Asked) -> str:
     """Do early outputs give no gradient to tokens that come later?"""
     asked.refuse_two_way()
-    found = asked.model.copy().read_table(asked.ids)
+    found = asked.copy().read_table(asked.ids)
     if found is None:
         raise NotAsked("no table of tokens was found.")
     name, table = found
@@ -112,44 +185,52 @@ def causal(asked: Asked) -> str:
                 numbers[..., tokens[cut:]] = 0
             return numbers
 
-        grad = asked.model.copy().gradients(ids, pull)[name]
+        try:
+            grad = asked.copy().gradient(name, ids, pull)
+        except Exception as error:
+            raise NotAsked(
+                f"no gradient of {name} can be computed here: "
+                f"{type(error).__name__}: {first_line(error)}"
+            ) from error
         if grad is None:
             raise NotAsked(f"no gradient reaches {name}: see gradients.")
         size = np.abs(grad[tokens]).max(axis=1)
         late = size[cut:].max() / max(size.max(), np.finfo(np.float32).tiny)
-        if late > 1e3 * asked.model.eps:
+        if late > max(1e3 * asked.model.eps, asked.tolerance):
             position = cut + int(size[cut:].argmax())
             raise Failed(
                 f"Outputs before position {cut} give the token at position "
                 f"{position} a gradient, {late:.1e} of the largest: the "
                 "model sees the future. Look at the causal mask."
             )
+        asked.refuse_coarse(late)
     return "Early outputs give later tokens no gradient."
 
 
 def layers(asked: Asked) -> str:
     """Are no two weight matrices equal, number for number?"""
-    seen: dict[bytes, str] = {}
-    weights = [*asked.model.weights()]
+    seen: dict[tuple, list[tuple[str, np.ndarray]]] = {}
+    copy, frozen = asked.model.copy(as_is=True), {*asked.model.frozen()}
+    weights = [*copy.weights()]
+    number = 0
     for name, weight in weights:
-        if weight.ndim < 2 or np.array_equal(weight[0], weight[-1]):
-            continue  # constant, not initialised at random
-        key = weight.tobytes()
-        if key in seen:
-            raise Failed(
-                f"{seen[key]} and {name} are equal, number for number. Unless "
-                "they are meant to be, look for a seed in a loop, or a layer "
-                "that was copied, as nn.TransformerEncoder does; initialise "
-                "them again."
-            )
-        seen[key] = name
-    said = f"{len(seen)} weight matrices, no two of them equal."
-    calls = Counter(name for name, _ in asked.model.copy().trace(asked.ids))
+        if weight.ndim < 2 or name in frozen:
+            continue
+        if len(np.unique(weight[0])) < 3 or (weight[0] == weight[-1]).all():
+            continue  # constant or fixed, not initialised at random
+        key = (weight.shape, weight[0].tobytes())
+        for other, same in seen.setdefault(key, []):
+            if np.array_equal(weight, same):
+                say_equal(asked, other, name)
+        seen[key].append((name, weight))
+        number += 1
+    said = f"{number} weight matrices, no two of them equal."
+    calls = Counter(name for name, *_ in copy.trace(asked.ids))
     own = {name.replace("/", ".").rpartition(".")[0] for name, _ in weights}
     shared = [
         name
-        for name, number in calls.items()
-        if number > 1 and name.replace("/", ".") in own
+        for name, times in calls.items()
+        if times > 1 and name.replace("/", ".") in own
     ]
     if shared:
         # Right in a model such as ALBERT, so no verdict.
@@ -157,12 +238,33 @@ def layers(asked: Asked) -> str:
     return said
 
 
+def say_equal(asked: Asked, one: str, two: str) -> None:
+    """Raise Failed for two equal matrices; Warned in a model that is new."""
+    said = f"{one} and {two} are equal, number for number"
+    if asked.model.copy().table(asked.ids) in (one, two):
+        raise Failed(
+            f"{said}, and not one: a table that was copied to the last "
+            "layer, not tied to it, so that training moves them apart."
+        )
+    if asked.facts.get("untrained"):
+        raise Warned(
+            f"{said}: training will move them apart. A seed in a loop does "
+            "this, or a layer that was copied, as in nn.TransformerEncoder."
+        )
+    raise Failed(
+        f"{said}. Unless they are meant to be, look for a seed in a loop, or "
+        "a layer that was copied, as nn.TransformerEncoder does; initialise "
+        "them again. Of a model that is new, say untrained=True."
+    )
+
+
 def count(asked: Asked) -> str:
     """Are there as many parameters as there should be?"""
-    found = sum(weight.size for _, weight in asked.model.weights())
+    copy = asked.model.copy(as_is=True)
+    found = sum(weight.size for _, weight in copy.weights())
     wanted = asked.facts.get("count")
     if wanted is None:
-        raise NotAsked(f"there are {found:,} parameters: give count=.")
+        raise Lacks(f"there are {found:,} parameters: give count=.")
     if found != wanted:
         raise Failed(
             f"There are {found:,} parameters, not {wanted:,}: look for "
@@ -175,24 +277,25 @@ def reference(asked: Asked) -> str:
     """Does another model with the same weights give the same outputs?"""
     other = asked.facts.get("reference")
     if other is None:
-        raise NotAsked("give reference=, a model with the same weights.")
-    theirs = other.copy().outputs(asked.ids)
-    if theirs.shape != asked.first.shape:
+        raise Lacks("give reference=, a model with the same weights.")
+    theirs = other.copy(as_is=True).outputs(asked.ids)
+    ours = asked.first
+    if theirs.shape != ours.shape:
         raise Failed(
-            f"Outputs are {asked.first.shape}, the reference's {theirs.shape}."
+            f"Outputs are {ours.shape}, the reference's {theirs.shape}."
         )
-    theirs = theirs.reshape(asked.base.shape)
-    moved = asked.say_change(theirs, asked.base, asked.real)
+    theirs, ours = (x.reshape(*asked.rows.shape, -1) for x in (theirs, ours))
+    moved = asked.say_change(theirs, ours, asked.real)
     if not moved:
         return "The outputs are those of the reference."
-    rows = differences(asked.model.copy(), other.copy(), asked.ids)
+    rows = differences(asked.model, other, asked.ids)
     where = first_difference(rows, asked.tolerance)
+    said = f"Not as in the reference is {moved}."
     if where is None:
-        raise Failed(f"The reference has {moved} from the model's.")
+        raise Failed(f"{said} All modules that can be compared agree.")
     named = where.module == where.reference
     hint = "" if named else " A hint only: modules are matched by outputs."
     raise Failed(
-        f"Different from the reference is {moved}. The first module to "
-        f"differ is {where.module} ({where.reference} there), by "
-        f"{where.change:.1e}.{hint}"
+        f"{said} The first module to differ is {where.module} "
+        f"({where.reference} there), by {where.change:.1e}.{hint}"
     )

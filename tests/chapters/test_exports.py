@@ -1,31 +1,28 @@
-"""The package is what the chapters say, and imports no more than it uses."""
+"""The package is what the book says, and imports no more than it uses."""
 
 import ast
 
 import pytest
 
 from tools.commands import package
-from tools.notebooks import Notebook
-from tools.settings import ROOT, chapters
 
 
-def test_the_package_is_what_the_chapters_say():
-    notebooks = [Notebook.read(ROOT / f"{name}.ipynb") for name in chapters()]
-    wanted = {
-        path: package.formatted(text)
-        for path, text in package.modules(notebooks).items()
-    }
+def test_the_package_is_what_the_book_says():
+    """Its modules the chapters, and its page of symptoms the book's."""
+    wanted, here = package.files(), package.PACKAGE
+    paths = [*here.glob(package.SYMPTOMS)]
+    paths += [
+        path for part in package.PARTS for path in here.glob(f"{part}/*.py")
+    ]
     stored = {
-        str(path.relative_to(package.PACKAGE)): path.read_text("utf-8")
-        for part in package.PARTS
-        for path in (package.PACKAGE / part).glob("*.py")
+        str(path.relative_to(here)): path.read_text("utf-8") for path in paths
     }
     other = [path for path in wanted if stored.get(path) != wanted[path]]
     other += stored.keys() - wanted.keys()
     if other:
         pytest.fail(
-            f"cellbycell/ is not what the chapters say, in {sorted(other)}. "
-            "If the chapters are right, run: make package",
+            f"cellbycell/ is not what the book says, in {sorted(other)}. "
+            "If the book is right, run: make package",
             pytrace=False,
         )
 

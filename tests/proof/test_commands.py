@@ -12,7 +12,7 @@ import yaml
 from tools.settings import ROOT
 
 PYTHONS = ["python3.11", "python3.12", "python3.13", "python3", "python"]
-EDITION = ["CHANGELOG.md", "CITATION.cff"]
+EDITION = ["CHANGELOG.md", "CITATION.cff", "pyproject.toml"]
 PINS = ["requirements.txt", "constraints.txt"]
 # A Python that makes a .venv in which anything works, and one of a version.
 SOUND = """case "$1 $2" in
@@ -143,7 +143,8 @@ def test_changed_requirements_are_installed(copy):
 def test_repository_changes_its_address_and_nothing_else(copy):
     old = yaml.safe_load(text("_config.yml"))["repository"]["url"]
     old = old.removeprefix("https://github.com/").encode()
-    files = [copy / "_config.yml", *copy.glob("book/*.ipynb")]
+    shown = [copy / "pyproject.toml", copy / "cellbycell" / "README.md"]
+    files = [copy / "_config.yml", *shown, *copy.glob("book/*.ipynb")]
     before = [path.read_bytes() for path in files]
 
     def run(slug):
@@ -160,9 +161,10 @@ def test_repository_changes_its_address_and_nothing_else(copy):
     assert run("some-body/a.book_2").returncode == 0
     new = [content.replace(old, b"some-body/a.book_2") for content in before]
     assert [path.read_bytes() for path in files] == new
-    # The link to Colab, and where the package comes from.
+    # What the package index shows; then of each chapter the link to Colab, and
+    # where the package comes from.
     counts = [content.count(b"some-body/a.book_2") for content in new]
-    assert counts == [1, *(2 for _ in new[1:])]
+    assert counts == [1, 4, 6, *(2 for _ in new[3:])]
     # Where the book is, in both parts; and without an address nowhere.
     citation = yaml.safe_load((copy / "CITATION.cff").read_text("utf-8"))
     for part in (citation, citation["preferred-citation"]):

@@ -96,6 +96,19 @@ def test_an_edition_has_its_files_and_its_links_lead_to_the_tag(
     assert f"{{REPOSITORY}}/archive/{VERSION}.zip" in page
     assert "/main" not in page
 
+    # The package says on the index where the edition's pages are.
+    with zipfile.ZipFile(next(out.glob("*.whl"))) as wheel:
+        names = wheel.namelist()
+        [metadata] = (n for n in names if n.endswith("/METADATA"))
+        metadata = wheel.read(metadata).decode()
+    assert "cellbycell/kit/symptoms.md" in names
+    assert "\nDescription-Content-Type: text/markdown\n" in metadata
+    assert "\n\n# cellbycell\n" in metadata and "OWNER" not in metadata
+    address = "https://github.com/Some-Body/a.book"
+    assert f"\nProject-URL: Homepage, {address}\n" in metadata
+    assert f"{address}/blob/{VERSION}/book/symptoms.md" in metadata
+    assert f"{address}/blob/main/cellbycell/CHANGELOG.md" in metadata
+
     # The copy is as it was; what is to be tagged is told.
     assert git(copy, "rev-parse", "HEAD") == before
     assert git(copy, "status", "--porcelain") == ""

@@ -75,6 +75,22 @@ def test_what_is_published_is_built_by_packages_with_hashes():
         ), f"{run}: would install something without a hash"
 
 
+def test_the_package_goes_to_pypi_last_and_where_an_owner_says_so():
+    all_jobs = jobs(ROOT / ".github/workflows/release.yml")
+    [name] = (n for n, j in all_jobs.items() if "id-token" in j["permissions"])
+    job = all_jobs.pop(name)
+    assert job["if"] == "vars.PYPI == 'true'"
+    assert job["environment"]["name"] == "pypi"
+    assert name not in str(all_jobs) and job["needs"] == [*all_jobs][-1]
+    *_, fetch, publish = job["steps"]
+    assert fetch["run"].splitlines()[1:] == [
+        "mkdir dist",
+        "mv edition/cellbycell-*.whl dist",
+    ]
+    # By trusted publishing: there is no password, and no other index.
+    assert publish.keys() == {"uses"}
+
+
 def test_make_targets_and_nox_sessions_in_workflows_exist():
     makefile, noxfile = (
         (ROOT / name).read_text("utf-8") for name in ("Makefile", "noxfile.py")

@@ -4,7 +4,8 @@ A cell with the tag `export` defines what later chapters use. Its text goes
 into a module of its chapter: below cellbycell/pytorch or cellbycell/tensorflow
 if it names that framework, below cellbycell/common if it names neither. A name
 that begins with an underscore is there, and nowhere else: it is no part of
-what a reader takes home. Everything else in cellbycell/ is written by hand.
+what a reader takes home. The page of symptoms is copied, for those who have
+the package alone. Everything else in cellbycell/ is written by hand.
 """
 
 import ast
@@ -15,9 +16,11 @@ import symtable
 import sys
 
 from tools.notebooks import Notebook, tags
-from tools.settings import ROOT, chapters, site
+from tools.settings import BOOK, ROOT, chapters, site
 
 PACKAGE = ROOT / "cellbycell"
+SYMPTOMS = "kit/symptoms.md"
+COPIED = "<!-- Written by `make package`: change book/symptoms.md. -->"
 PARTS = {
     "common": "What both frameworks share, in plain Python and NumPy.",
     "pytorch": "What the chapters build, in PyTorch.",
@@ -191,16 +194,26 @@ def formatted(text):
     return text
 
 
-def write():
-    """Write the modules; return how many. Raises PackageError."""
+def files():
+    """Return the text of each file to be written, by its path.
+
+    Raises PackageError.
+    """
     notebooks = [Notebook.read(ROOT / f"{name}.ipynb") for name in chapters()]
-    found = modules(notebooks)
+    found = {p: formatted(text) for p, text in modules(notebooks).items()}
+    page = (BOOK / "symptoms.md").read_text("utf-8")
+    return found | {SYMPTOMS: f"{COPIED}\n\n{page}"}
+
+
+def write():
+    """Write the files; return how many. Raises PackageError."""
+    found = files()
     for part in PARTS:
         shutil.rmtree(PACKAGE / part, ignore_errors=True)
     for path, text in found.items():
         file = PACKAGE / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(formatted(text), "utf-8")
+        file.write_text(text, "utf-8")
     return len(found)
 
 
@@ -209,7 +222,7 @@ def main():
         count = write()
     except PackageError as error:
         sys.exit(str(error))
-    print(f"cellbycell/: {count} files are what the chapters say")
+    print(f"cellbycell/: {count} files are what the book says")
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 
 `make repository SLUG=owner/name` sets it, and with it, in each notebook, the
 link that opens it in Colab and the address that the package comes from, in
-each module of the package its chapter's address, and in CITATION.cff where the
-book is. A tagged edition has its tag in these links in place of the branch:
-tools/commands/release.py sets it.
+each module of the package its chapter's address, in CITATION.cff where the
+book is, and the links that the package index shows. A tagged edition has its
+tag in these links in place of the branch: tools/commands/release.py sets it.
 """
 
 import re
@@ -12,7 +12,7 @@ import sys
 
 from tools.commands import edition, package
 from tools.notebooks import paths
-from tools.settings import ADDRESS, BOOK, BRANCH, CONFIG, slug
+from tools.settings import ADDRESS, BOOK, BRANCH, CONFIG, ROOT, slug
 
 # What GitHub allows: an owner of letters, digits and single hyphens.
 SLUG = re.compile(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)*/(?!\.\.?$)[\w.-]+", re.ASCII)
@@ -20,6 +20,10 @@ SLUG = re.compile(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)*/(?!\.\.?$)[\w.-]+", re.ASCII)
 # Where a chapter's first cell brings the package from.
 PACKAGE = re.compile(r"(REPOSITORY = ...?https://github\.com/)[\w./-]+")
 ARCHIVE = re.compile(r"(\{REPOSITORY\}/archive/)[\w.-]+(\.zip)")
+
+# What the package index shows. Only a link to the book's own pages leads to
+# the tag of an edition: what is new stands in the newest changelog.
+SHOWN = [ROOT / "pyproject.toml", ROOT / "cellbycell" / "README.md"]
 
 
 def rename(new, branch="main"):
@@ -36,6 +40,13 @@ def rename(new, branch="main"):
         text = own_links.sub(rf"\g<1>{new}/blob/{branch}", text)
         text = PACKAGE.sub(rf"\g<1>{new}", text)
         changes[path] = ARCHIVE.sub(rf"\g<1>{branch}\g<2>", text)
+    for path in SHOWN:
+        text = re.sub(
+            rf"(?<=https://github\.com/){old}(?![\w.-])",
+            new,
+            path.read_text("utf-8"),
+        )
+        changes[path] = re.sub(r"(?<=/blob/)[^/\s]+(?=/book/)", branch, text)
     for path, text in changes.items():
         path.write_text(text, "utf-8", newline="\n")
     edition.write()

@@ -22,11 +22,12 @@ def report(*statuses):
 def test_a_report_is_a_table():
     lines = str(report("passed", "failed", "error", "not asked")).split("\n")
     assert lines == [
-        "future     passed    What future saw.",
-        "pads       failed    What pads saw. See symptoms.html#x",
+        "pads       failed    What pads saw.",
         "alone      error     What alone saw.",
-        "calls      not asked What calls saw.",
+        "future     passed    What future saw.",
+        "           not asked calls: What calls saw.",
         "* A float32 copy is asked.",
+        '* Causes: report.explain("pads").',
     ]
 
 

@@ -13,8 +13,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from cellbycell.kit import CheckFailed, check_model, where_it_differs
+from cellbycell import kit
+from cellbycell.kit import CheckFailed, where_it_differs
 
+check_model = partial(kit.check_model, pad_id=0)
 IDS = [[3, 4, 5, 6, 7, 8, 9, 10], [11, 12, 3, 4, 5, 0, 0, 0]]
 TARGETS = [[4, 5, 6, 7, 8, 9, 10, 11], [12, 3, 4, 5, 0, 0, 0, 0]]
 DECODER = [[1, 13, 14, 15, 16], [1, 17, 13, 0, 0]]
@@ -31,7 +33,7 @@ def test_a_correct_model_passes(situation):
 def test_a_leak_is_found(situation):
     make, _ = situation
     report = check_model(make(block=2), IDS)
-    assert {"future", "training", "steps"} <= {*report.failed}, report
+    assert {"future", "future_train", "steps"} <= {*report.failed}, report
     assert report.errors == []
     assert "sequence 0, position 0, by" in report["future"].sentence
     with pytest.raises(CheckFailed, match="future"):
@@ -70,7 +72,7 @@ def test_a_leak_where_dropout_acts_is_found(models):
             self.layers[0].block = 2 if acts else 1
             return super().forward(ids)
 
-    assert check_model(Forgets(), IDS).failed == ["training"]
+    assert check_model(Forgets(), IDS).failed == ["future_train"]
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
@@ -193,10 +195,13 @@ def test_call_asks_a_model_that_needs_more(models):
 
 def test_an_error_is_no_verdict(models):
     report = check_model(models.Model(length=4), IDS)
-    assert report.failed == [] and "future" in report.errors
-    assert "IndexError: index out of range" in report["future"].sentence
-    with pytest.raises(CheckFailed, match="error"):
+    assert report.failed == [] and report.errors == ["shape"]
+    assert "IndexError: index out of range" in report["shape"].sentence
+    assert "conftest.py" in str(report) and "in embed]" in str(report)
+    assert report["future"].status == "not asked"
+    with pytest.raises(CheckFailed, match="error") as raised:
         report.raise_if_failed()
+    assert isinstance(raised.value.__cause__, IndexError)
 
 
 def test_the_first_error_is_told_of_masks_that_all_fail(models):
@@ -255,8 +260,8 @@ def test_weights_are_asked(models):
     assert "more than once in a pass: layers.0.packed" in sentence
     number = sum(p.numel() for p in unused.parameters())
     for count, failed in [(number, []), (number + 1, ["count"])]:
-        found = check_model(unused, IDS, count=count).failed
-        assert found == ["gradients", *failed]
+        found = check_model(unused, IDS, count=count)
+        assert found.failed == failed and found.warnings == ["gradients"]
 
 
 def test_a_row_that_pads_alone_have_may_lack_a_gradient(models):
@@ -290,9 +295,9 @@ def test_the_loss_is_asked(models):
     assert "loss" in failed(loss=by_all)
     assert failed(loss=lambda x, y: 9 * loss_over_tokens(x, y)) == ["start"]
     assert failed(models.Wrapped(lambda x: x.softmax(-1))) == ["loss"]
-    assert failed(targets=IDS) == ["shift"]
+    assert failed(targets=IDS) == ["aim"]
     back = np.pad(np.array(IDS)[:, :-1], [(0, 0), (1, 0)], constant_values=2)
-    assert failed(targets=back * (np.array(IDS) > 0)) == ["shift"]
+    assert failed(targets=back * (np.array(IDS) > 0)) == ["aim"]
     blind = models.Wrapped(lambda x: x * 0 + x.detach().mean())
     assert "overfit" in failed(blind, overfit=9)
     short = check_model(models.Model(), IDS, targets=TARGETS, overfit=2)

@@ -1,0 +1,121 @@
+"""Ask a folder of Transformers, or print the causes of what a check says.
+
+python -m cellbycell.kit FOLDER             a small model of its config
+python -m cellbycell.kit FOLDER --weights   the model itself
+python -m cellbycell.kit --explain future
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from . import CHECKS, check_model
+from .report import Report, section
+
+# The sizes of a small model, and the names that configs have for them.
+VOCABULARY, WIDTH, HIDDEN, HEADS, LAYERS, LENGTH = 64, 32, 64, 4, 2, 64
+NAMES = {
+    VOCABULARY: "vocab_size src_vocab_size tgt_vocab_size",
+    WIDTH: "hidden_size d_model n_embd embedding_size embed_dim emb_dim dim "
+    "word_embed_proj_dim input_embedding_size output_embedding_size "
+    "projection_dim attention_hidden_size",
+    HIDDEN: "intermediate_size ffn_dim d_inner n_inner d_ff ffn_hidden_size "
+    "encoder_ffn_dim decoder_ffn_dim moe_intermediate_size dim_ff "
+    "shared_expert_intermediate_size intermediate_size_mlp",
+    HEADS: "num_attention_heads n_head n_heads num_heads attention_heads "
+    "encoder_attention_heads decoder_attention_heads num_experts "
+    "n_routed_experts num_local_experts",
+    LAYERS: "num_hidden_layers n_layer n_layers num_layers encoder_layers "
+    "decoder_layers num_key_value_heads num_experts_per_tok top_k "
+    "moe_topk moe_k num_decoder_layers",
+    LENGTH: "max_position_embeddings n_positions n_ctx max_seq_len seq_length "
+    "max_sequence_length",
+    8: "head_dim rotary_dim d_kv kv_channels v_head_dim qk_nope_head_dim "
+    "qk_rope_head_dim linear_key_head_dim linear_value_head_dim",
+    16: "q_lora_rank kv_lora_rank",
+}
+SIZES = {name: size for size, names in NAMES.items() for name in names.split()}
+# Two rows of ids that every vocabulary has, the second with pads.
+IDS = [[5, 9, 13, 7, 21, 34, 40, 3, 6, 8, 11, 17]]
+IDS += [[33, 4, 10, 22, 9, 7, 15, 0, 0, 0, 0, 0]]
+
+
+def small_sizes(known: Any) -> dict[str, Any]:
+    """Return small sizes for what a config of Transformers names.
+
+    known: the names in the config. Pads are 0.
+    """
+    sizes = {name: size for name, size in SIZES.items() if name in known}
+    if "kv_lora_rank" in known:  # latent attention has keys for each head
+        sizes["num_key_value_heads"] = HEADS
+    ids = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+    return sizes | ids
+
+
+def ask_folder(folder: str, weights: bool = False, **options: Any) -> Report:
+    """Return the report on a folder of Transformers.
+
+    folder: with config.json, and, if weights, with the model's own weights;
+    else a small model of the same kind is made, whose layers are as many as
+    its config names kinds of layers, two at least. options: of `check_model`.
+    """
+    import transformers
+
+    config = transformers.AutoConfig.from_pretrained(folder)
+    name = (config.architectures or ["AutoModelForCausalLM"])[0]
+    made = getattr(transformers, name)
+    if weights:
+        model = made.from_pretrained(folder)
+    else:
+        given = config.to_dict()
+        changes = small_sizes(given)
+        if kinds := given.get("layer_types"):
+            few = [*dict.fromkeys(kinds)]  # each kind once
+            changes["layer_types"] = few = few if few[1:] else 2 * few
+            changes["num_hidden_layers"] = len(few)
+        transformers.set_seed(0)
+        model = made(type(config)(**given | changes))
+    return ask_transformers(model, **options)
+
+
+def ask_transformers(model: Any, **options: Any) -> Report:
+    """Return the report on a model of Transformers."""
+    config = model.config
+    pad_id = getattr(config, "pad_token_id", None)
+    rows = [row[:7] for row in IDS]
+    if pad_id is not None:
+        # 44 stands for a token that is this model's pad.
+        names = {pad_id: 44, 0: pad_id}
+        rows = [[names.get(i, i) for i in row] for row in IDS]
+    ids = [rows]
+    if config.is_encoder_decoder:
+        begin = config.decoder_start_token_id
+        begin = 0 if begin is None else begin
+        ids.append([[begin, *row[: len(row) // 2]] for row in rows])
+    both = "MaskedLM" in type(model).__name__
+    options = {"causal": not both, "pad_id": pad_id} | options
+    return check_model(model, *ids, **options)
+
+
+def main() -> int:
+    """Print what was asked for; return 1 if a check failed."""
+    parser = argparse.ArgumentParser("cellbycell.kit", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("folder", nargs="?", help="with config.json")
+    parser.add_argument("--weights", action="store_true", help="read them")
+    parser.add_argument("--explain", metavar="CHECK", choices=[*CHECKS])
+    given = parser.parse_args()
+    if given.explain:
+        print(section(CHECKS[given.explain][1]))
+        return 0
+    if not given.folder:
+        parser.error("give a folder, or --explain CHECK")
+    report = ask_folder(given.folder, given.weights)
+    print(report)
+    return 0 if report.ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

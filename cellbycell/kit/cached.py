@@ -1,0 +1,109 @@
+"""The check `cached`: does a cache give the logits of one pass?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .asked import Asked, Failed, Lacks, NotAsked, first_line
+from .model import Unreadable
+
+# Of a long row so many of the first and the last tokens are read one by one.
+ONE_BY_ONE = 8
+ADVICE = (
+    "look at the positions of new tokens, at how the mask lies over old and "
+    "new keys, at their order, and at what is kept from earlier calls"
+)
+
+
+def cached(asked: Asked) -> str:
+    """Do rows that are read in parts, with a cache, have the same outputs?
+
+    One token at a time, without masks or positions; three at a time, with
+    both; and, where a model takes masks, with pads on the left, another
+    number in each row. All with the same copy, which in the end is asked
+    without a cache once more.
+    """
+    asked.refuse_two_way()
+    asked.refuse_random()
+    own = asked.facts.get("step") is not None
+    if not own and asked.model.cache_name is None:
+        raise Lacks(
+            "no cache was found among the model's arguments: give step=, a "
+            "function of the model, its new ids and the cache."
+        )
+    length = asked.rows.shape[1]
+    if length < 4:
+        raise Lacks("give sequences of four tokens or more.")
+    rest = asked.ids[:-1]
+    full = tuple(asked.fill_pads(x, i) for i, x in enumerate(asked.ids))
+    first = max(1, min(4, length // 3))
+    none, masks = {"mask": False}, {"mask": True}
+    plans = [("one token at a time", full, first, 1, none)]
+    if first + 3 <= length:
+        plans.append(("three tokens at a time", asked.ids, first, 3, masks))
+    if asked.pad_id is not None and asked.model.takes_mask and not rest:
+        left = on_the_left(asked)
+        begin = int(asked.real_tokens(left).argmax(axis=1).max()) + 1
+        how = "one token at a time, with pads on the left,"
+        if begin < length:
+            both = masks | {"positions": True}
+            plans.append((how, (left,), begin, 1, both))
+    wholes = [asked.outputs(*ids, **given) for _, ids, _, _, given in plans]
+    copy = asked.copy()
+    for plan, whole in zip(plans, wholes, strict=True):
+        how, ids, begin, count, given = plan
+        given = {"positions": False} | given
+        found = read(asked, copy, ids, cuts(begin, count, length), given)
+        real = asked.real_tokens(ids[-1])
+        if moved := asked.say_change(whole, found, real):
+            raise Failed(
+                f"Read {how} with a cache, {moved} differs: {ADVICE}."
+            )
+    last = copy.outputs(full, mask=False).reshape(wholes[0].shape)
+    if moved := asked.say_change(wholes[0], last, np.ones_like(asked.real)):
+        raise Failed(
+            f"After reading with a cache, one pass without it changes {moved}:"
+            " the model keeps what belongs to an earlier row."
+        )
+    ways = "; ".join(how.rstrip(",") for how, *_ in plans)
+    return f"With a cache the outputs are those of one pass: {ways}."
+
+
+def read(
+    asked: Asked, copy: Any, ids: Any, where: list[int], given: dict
+) -> np.ndarray:
+    """Return the outputs of ids that are read in parts, (B, T, C)."""
+    try:
+        found = copy.read(ids, where, **given)
+    except Unreadable:
+        raise NotAsked(
+            f"the model takes {copy.cache_name}, and returns none: give "
+            "step=, a function of the model, its new ids and the cache."
+        ) from None
+    except Exception as error:
+        raise Failed(
+            "Reading with a cache is an error: "
+            f"{type(error).__name__}: {first_line(error)}"
+        ) from error
+    return found.reshape(*ids[-1].shape, -1)
+
+
+def cuts(begin: int, count: int, length: int) -> list[int]:
+    """Return where a row is cut: first `begin` tokens, then `count` each.
+
+    In the middle of a long row there is one part of many tokens.
+    """
+    all_cuts = [*range(begin, length, count)]
+    ends = all_cuts[:ONE_BY_ONE] + all_cuts[-ONE_BY_ONE:]
+    return sorted({*ends})
+
+
+def on_the_left(asked: Asked) -> np.ndarray:
+    """Return the rows with pads on the left, another number in each."""
+    rows = asked.left_padded()
+    found = np.full_like(asked.rows, asked.pad_id)
+    for b, row in enumerate(rows):
+        found[b, asked.rows.shape[1] - len(row) :] = row
+    return found
