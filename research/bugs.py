@@ -100,11 +100,10 @@ def decoder(learned=False, window=None, experts=False):
                 attention_mask = torch.ones(len(ids), len(slots))
             allowed = allowed & attention_mask[:, None].bool()
             if position_ids is None:
-                position_ids = attention_mask.long().cumsum(1) - 1
-                position_ids = position_ids.clamp(min=0)[:, start:]
-            x = self.table(ids)
+                position_ids = slots[None, start:]
+            x = self.table(ids) / 4
             if learned:
-                x = x + self.places(position_ids)
+                x = x + self.places(position_ids) / 4
             for i, layer in enumerate(self.layers):
                 x, past[i] = layer(x, allowed, position_ids, past[i])
             logits = self.linear(norm(x))
@@ -113,19 +112,17 @@ def decoder(learned=False, window=None, experts=False):
     return Model()
 
 
-def encoder(both=False):
+def encoder(upper=0):
     """Return an encoder, or an encoder-decoder, of PyTorch's layers."""
     Lower, Upper = nn.TransformerEncoderLayer, nn.TransformerDecoderLayer
-    sizes = 32, 4, 64
 
     class Model(nn.Module):
         def __init__(self):
             super().__init__()
             self.table, self.linear = nn.Embedding(48, 32), nn.Linear(32, 48)
             self.register_buffer("places", torch.randn(32, 32))
-            self.layers = nn.ModuleList([Lower(*sizes), Lower(*sizes)])
-            if both:
-                self.upper = nn.ModuleList([Upper(*sizes), Upper(*sizes)])
+            self.layers = nn.ModuleList(Lower(32, 4, 64) for _ in range(2))
+            self.upper = nn.ModuleList(Upper(32, 4, 64) for _ in range(upper))
 
         def embed(self, ids):
             x = self.table(ids) + self.places[: ids.shape[1]].mul(0.5)
@@ -136,7 +133,7 @@ def encoder(both=False):
             pads = pads.repeat_interleave(4, 0)  # for each of four heads
             for layer in self.layers:
                 x = layer(x, pads.expand(-1, len(x), -1))
-            if both:
+            if upper:
                 memory, x = x, self.embed(decoder_ids)
                 future = torch.ones(len(x), len(x)).triu(1).bool()
                 unread = pads.expand(-1, len(x), -1)
@@ -147,28 +144,29 @@ def encoder(both=False):
     return Model()
 
 
-def in_keras(kind):
+def in_keras(lower=0, upper=0):
     """Return a Keras model; its decoder keeps layers' inputs in 16 slots."""
+    norm = layers.LayerNormalization
 
     class Layer(layers.Layer):
-        def __init__(self):
+        def __init__(self, crossed):
             super().__init__()
             self.attention = layers.MultiHeadAttention(4, 8)
-            self.cross = layers.MultiHeadAttention(4, 8)
-            self.norms = [layers.LayerNormalization() for _ in range(3)]
+            self.cross = layers.MultiHeadAttention(4, 8) if crossed else None
+            self.norms = [norm() for _ in range(2 + crossed)]
             self.widen = layers.Dense(64, activation="gelu")
             self.narrow, self.dropout = layers.Dense(32), layers.Dropout(0.1)
 
         def call(self, x, mask, memory=None, read=None, start=0, kept=None):
-            y = kept_now = self.norms[0](x)
+            y = now_kept = self.norms[0](x)
             if kept is not None:
-                kept_now = ops.slice_update(kept, (0, start, 0), y)
-            x = x + self.attention(y, kept_now, attention_mask=mask)
-            if memory is not None:
-                y = self.norms[1](x)
+                now_kept = ops.slice_update(kept, (0, start, 0), y)
+            x = x + self.attention(y, now_kept, attention_mask=mask)
+            if self.cross:
+                y = self.norms[2](x)
                 x = x + self.cross(y, memory, attention_mask=read)
-            y = self.narrow(self.widen(self.norms[2](x)))
-            return x + self.dropout(y), kept_now
+            y = self.narrow(self.widen(self.norms[1](x)))
+            return x + self.dropout(y), now_kept
 
     class Model(keras.Model):
         def __init__(self):
@@ -176,27 +174,27 @@ def in_keras(kind):
             self.table = layers.Embedding(48, 32)
             self.places = layers.Embedding(16, 32)
             self.linear = layers.Dense(48)
-            self.lower, self.upper = [Layer(), Layer()], [Layer(), Layer()]
+            self.lower = [Layer(False) for _ in range(lower)]
+            self.upper = [Layer(lower > 0) for _ in range(upper)]
 
-        def call(self, ids, decoder_ids=None, cache=None):
+        def call(self, ids, decoder_ids=None, start=0, kept=None):
             memory, read = None, (ids != 0)[:, None]
-            if kind != "decoder":
+            if lower:
                 memory = self.table(ids) + self.places(np.arange(ids.shape[1]))
                 for layer in self.lower:
                     memory, _ = layer(memory, read)
-                if kind == "encoder":
+                if not upper:
                     return self.linear(memory)
                 ids = decoder_ids
-            start, kept = cache or (0, [None, None])
-            end, kept_now = start + ids.shape[1], [None, None]
-            new, slots = np.arange(start, end), np.arange(16 if cache else end)
+            end, now_kept = start + ids.shape[1], []
+            new, slots = np.arange(start, end), np.arange(16 if kept else end)
             mask = (slots <= new[:, None])[None]
             x = self.table(ids) + self.places(new)
             for i, layer in enumerate(self.upper):
-                memories = {"start": start, "kept": kept[i]}
-                x, kept_now[i] = layer(x, mask, memory, read, **memories)
-            logits = self.linear(x)
-            return (logits, (end, kept_now)) if cache else logits
+                cache = {"start": start, "kept": kept[i] if kept else None}
+                x, y = layer(x, mask, memory, read, **cache)
+                now_kept.append(y)
+            return (self.linear(x), now_kept) if kept else self.linear(x)
 
     return Model()
 
@@ -249,7 +247,9 @@ def write(model, ids):
 
 def step(model, ids, cache):
     """Return a Keras decoder's logits of new ids, and the cache."""
-    return model(ids, cache=cache or (0, [ops.zeros((len(ids), 16, 32))] * 2))
+    start, kept = cache or (0, [ops.zeros((len(ids), 16, 32))] * 2)
+    logits, kept = model(ids, start=start, kept=kept)
+    return logits, (start + ids.shape[1], kept)
 
 
 def rows(seed, *lengths):
@@ -267,7 +267,6 @@ PADS, BOTH_WAYS = {"pad_id": 0}, {"pad_id": 0, "causal": False}
 IGNORED = np.where(NEXT, NEXT, -100).tolist()
 TORCH = PADS | {"targets": IGNORED, "loss": torch_loss}
 KERAS = PADS | {"targets": NEXT.tolist(), "loss": keras_loss}
-CACHED = KERAS | {"step": step}
 LABELS = BOTH_WAYS | {"targets": np.where(MASKED, SOURCE, -100).tolist()}
 # What makes a model, and its options; its ids, and what else the kit gets.
 MODELS = {
@@ -276,13 +275,13 @@ MODELS = {
     "window": (decoder, {"window": 4}, [IDS], TORCH),
     "experts": (decoder, {"experts": True}, [IDS], TORCH),
     "encoder": (encoder, {}, [SOURCE], BOTH_WAYS),
-    "both": (encoder, {"both": True}, [SOURCE, IDS], TORCH),
+    "both": (encoder, {"upper": 2}, [SOURCE, IDS], TORCH),
     "GPT-2": (raw, {"kind": "gpt2"}, [IDS], PADS),
     "Llama": (raw, {"kind": "llama"}, [IDS], PADS),
     "BERT": (raw, {"kind": "bert"}, [np.where(MASKED, 2, SOURCE)], LABELS),
-    "K-decoder": (in_keras, {"kind": "decoder"}, [IDS], CACHED),
-    "K-encoder": (in_keras, {"kind": "encoder"}, [SOURCE], BOTH_WAYS),
-    "K-both": (in_keras, {"kind": "both"}, [SOURCE, IDS], KERAS),
+    "K-decoder": (in_keras, {"upper": 2}, [IDS], KERAS | {"step": step}),
+    "K-encoder": (in_keras, {"lower": 2}, [SOURCE], BOTH_WAYS),
+    "K-both": (in_keras, {"lower": 2, "upper": 2}, [SOURCE, IDS], KERAS),
 }
 
 
@@ -290,8 +289,8 @@ def case(name, old=None, new=None):
     """Return a function that makes a model, and what to ask it with."""
 
     def made():
-        torch.manual_seed(1)
-        keras.utils.set_random_seed(1)
+        torch.manual_seed(8)
+        keras.utils.set_random_seed(8)
         make, options, ids, asked = MODELS[name]
         asked = asked | {"make": make}
         if old:
@@ -318,14 +317,14 @@ def read(table):
 PARENTS = {f"correct {name}": case(name) for name in MODELS}
 # The name of each bug; which model has it, and what stands instead of what.
 CACHES_MASKS_LOSSES = read(r"""
-the mask of a cached chunk begins at its own first token
+a cached chunk's causal mask starts at the oldest key
     decoder | (slots <= new)[None] => (slots <= new - start)[None]
 a cached chunk has the position of its first token
-    decoder | clamp(min=0)[:, start:] => clamp(min=0)[:, start : start + 1]
+    learned | (position_ids) => (position_ids[:, : 1 if start else None])
 keys are turned again when they are cached
     decoder | st = key, => st = turn(key, torch.arange(key.shape[2])[None]),
 position_ids are taken, and not used
-    learned | if position_ids is None: => if True:
+    learned | (position_ids) => (slots[start:])
 with a cache the window is forgotten
     window | if window: => if window and not start:
 the window is cut before all of a chunk has read
@@ -368,7 +367,7 @@ targets of -100 become 0, and count
 the loss is a new tensor, which knows no model
     decoder | mT, targets) => mT, targets).detach().requires_grad_()
 keras: a call moves the cache's end by one
-    K-decoder | (end, kept_now) => (start + 1, kept_now)
+    K-decoder | (start + ids.shape[1], kept) => (start + 1, kept)
 keras: the cache's empty slots are read
     K-decoder | [:, None])[None] => [:, None])[None] | (slots >= end)
 keras: with a cache a chunk sees its future
@@ -431,8 +430,8 @@ a raw Llama's log-softmax goes along the tokens
     Llama | return model
     => model.lm_head.register_forward_hook(lambda *x: x[2].log_softmax(1))
     return model
-keras: the norm is over the tokens too
-    K-decoder | LayerNormalization() => GroupNormalization(1)
+keras: group norms, over the tokens, stand for layer norms
+    K-decoder | LayerNormalization => GroupNormalization
 keras: ids past 31 are read as one
     K-decoder | x = self.table(ids) => x = self.table(ops.minimum(ids, 31))
 keras: the encoder has no positions
@@ -444,7 +443,7 @@ keras: cross-attention reads the embeddings
 keras: cross-attention's queries and values are exchanged
     K-both | cross(y, memory, => cross(memory, y,
 keras: batch norms stand for layer norms
-    K-both | LayerNormalization() => BatchNormalization()
+    K-both | LayerNormalization => BatchNormalization
 keras: the dropout is always on
     K-encoder | dropout(y) => dropout(y, training=True)
 keras: the encoder's output is detached

@@ -15,28 +15,50 @@ from . import CHECKS, check_model
 from .report import Report, section
 
 # The sizes of a small model, and the names that configs have for them.
-VOCABULARY, WIDTH, HIDDEN, HEADS, LAYERS, LENGTH = 64, 32, 64, 4, 2, 64
-NAMES = {
-    VOCABULARY: "vocab_size src_vocab_size tgt_vocab_size",
-    WIDTH: "hidden_size d_model n_embd embedding_size embed_dim emb_dim dim "
-    "word_embed_proj_dim input_embedding_size output_embedding_size "
-    "projection_dim attention_hidden_size",
-    HIDDEN: "intermediate_size ffn_dim d_inner n_inner d_ff ffn_hidden_size "
-    "encoder_ffn_dim decoder_ffn_dim moe_intermediate_size dim_ff "
-    "shared_expert_intermediate_size intermediate_size_mlp",
-    HEADS: "num_attention_heads n_head n_heads num_heads attention_heads "
-    "encoder_attention_heads decoder_attention_heads num_experts "
-    "n_routed_experts num_local_experts",
-    LAYERS: "num_hidden_layers n_layer n_layers num_layers encoder_layers "
-    "decoder_layers num_key_value_heads num_experts_per_tok top_k "
-    "moe_topk moe_k num_decoder_layers",
-    LENGTH: "max_position_embeddings n_positions n_ctx max_seq_len seq_length "
-    "max_sequence_length",
-    8: "head_dim rotary_dim d_kv kv_channels v_head_dim qk_nope_head_dim "
-    "qk_rope_head_dim linear_key_head_dim linear_value_head_dim",
-    16: "q_lora_rank kv_lora_rank",
+SIZES = {
+    name: size
+    for size, names in [
+        (64, "vocab_size src_vocab_size tgt_vocab_size"),
+        (
+            32,
+            "hidden_size d_model n_embd embedding_size embed_dim emb_dim dim "
+            "word_embed_proj_dim input_embedding_size output_embedding_size "
+            "projection_dim attention_hidden_size",
+        ),
+        (
+            64,
+            "intermediate_size ffn_dim d_inner n_inner d_ff ffn_hidden_size "
+            "encoder_ffn_dim decoder_ffn_dim moe_intermediate_size dim_ff "
+            "shared_expert_intermediate_size intermediate_size_mlp",
+        ),
+        (
+            4,
+            "num_attention_heads n_head n_heads num_heads attention_heads "
+            "encoder_attention_heads decoder_attention_heads num_experts "
+            "n_routed_experts num_local_experts",
+        ),
+        (
+            2,
+            "num_hidden_layers n_layer n_layers num_layers encoder_layers "
+            "decoder_layers num_decoder_layers num_key_value_heads "
+            "num_experts_per_tok top_k moe_topk moe_k attn_layer_period "
+            "expert_layer_period",
+        ),
+        (
+            64,
+            "max_position_embeddings n_positions n_ctx max_seq_len "
+            "seq_length max_sequence_length",
+        ),
+        (
+            8,
+            "head_dim rotary_dim d_kv kv_channels v_head_dim qk_nope_head_dim "
+            "qk_rope_head_dim linear_key_head_dim linear_value_head_dim",
+        ),
+        (16, "q_lora_rank kv_lora_rank"),
+        (1, "attn_layer_offset expert_layer_offset"),
+    ]
+    for name in names.split()
 }
-SIZES = {name: size for size, names in NAMES.items() for name in names.split()}
 # Two rows of ids that every vocabulary has, the second with pads.
 IDS = [[5, 9, 13, 7, 21, 34, 40, 3, 6, 8, 11, 17]]
 IDS += [[33, 4, 10, 22, 9, 7, 15, 0, 0, 0, 0, 0]]
@@ -49,7 +71,7 @@ def small_sizes(known: Any) -> dict[str, Any]:
     """
     sizes = {name: size for name, size in SIZES.items() if name in known}
     if "kv_lora_rank" in known:  # latent attention has keys for each head
-        sizes["num_key_value_heads"] = HEADS
+        sizes["num_key_value_heads"] = 4
     ids = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
     return sizes | ids
 

@@ -51,11 +51,18 @@ def cached(asked: Asked) -> str:
             both = masks | {"positions": True}
             plans.append((how, (left,), begin, 1, both))
     wholes = [asked.outputs(*ids, **given) for _, ids, _, _, given in plans]
-    copy = asked.copy()
+    copy, refused = asked.copy(), ""
     for plan, whole in zip(plans, wholes, strict=True):
         how, ids, begin, count, given = plan
         given = {"positions": False} | given
-        found = read(asked, copy, ids, cuts(begin, count, length), given)
+        try:
+            found = read(asked, copy, ids, cuts(begin, count, length), given)
+        except RuntimeError as error:
+            # A state that one token moves on; nobody gets wrong numbers.
+            if count == 1:
+                raise
+            refused = f" Not {how}: {first_line(error)}"
+            continue
         real = asked.real_tokens(ids[-1])
         if moved := asked.say_change(whole, found, real):
             raise Failed(
@@ -67,8 +74,9 @@ def cached(asked: Asked) -> str:
             f"After reading with a cache, one pass without it changes {moved}:"
             " the model keeps what belongs to an earlier row."
         )
-    ways = "; ".join(how.rstrip(",") for how, *_ in plans)
-    return f"With a cache the outputs are those of one pass: {ways}."
+    ways = [how.rstrip(",") for how, *_ in plans if how not in refused]
+    said = f"With a cache the outputs are those of one pass: {'; '.join(ways)}"
+    return f"{said}.{refused}"
 
 
 def read(
@@ -82,11 +90,6 @@ def read(
             f"the model takes {copy.cache_name}, and returns none: give "
             "step=, a function of the model, its new ids and the cache."
         ) from None
-    except Exception as error:
-        raise Failed(
-            "Reading with a cache is an error: "
-            f"{type(error).__name__}: {first_line(error)}"
-        ) from error
     return found.reshape(*ids[-1].shape, -1)
 
 

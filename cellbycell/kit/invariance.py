@@ -45,13 +45,17 @@ def future(asked: Asked, training: bool = False) -> str:
     )
 
 
-def choose(changes: np.ndarray, length: int) -> np.ndarray:
+def choose(
+    changes: np.ndarray, length: int, training: bool = False
+) -> np.ndarray:
     """Return so many positions (M, 2) to change that they are soon asked.
 
     Of many those are kept that are first, last, or beside a power of two,
-    where tiles and windows end, and others evenly.
+    where tiles and windows end, and others evenly; fewer in training mode,
+    where each layer draws for its dropout.
     """
-    most = max(16, min(MAX_CHANGES, MAX_CHANGED // length))
+    most = MAX_CHANGED // length // (4 if training else 1)
+    most = max(16, min(MAX_CHANGES, most))
     if len(changes) <= most:
         return changes
     powers = 2 ** np.arange(1, 20)
@@ -121,7 +125,8 @@ def look_ahead(
         changes, moves = seen_effects(asked)
     else:
         follows = real & (real.cumsum(axis=1) > 1)
-        changes = choose(np.argwhere(follows), len(place))
+        training = options["training"]
+        changes = choose(np.argwhere(follows), len(place), training)
         moves = effects(asked, ids, changes, **options)
     past = real[changes[:, 0]] & (place < changes[:, 1:])
     moved = np.where(past, moves, 0).max(axis=1)

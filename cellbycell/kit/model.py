@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .asked import Failed
 from .outputs import CACHES, EITHER_MASKS, masks_for, tokens_in
 
 Ids = tuple[np.ndarray, ...]
@@ -178,6 +179,12 @@ class AskedModel:
             logits, cache = self.cached_part(part, start, cache, **given)
             if cache is None:
                 raise Unreadable
+            sizes = len(logits), logits.shape[1], len(part[-1]), end - start
+            if sizes[:2] != sizes[2:]:
+                raise Failed(
+                    f"With a cache, new ids {sizes[2:]} give outputs "
+                    f"{logits.shape}: look at shapes where one token is read."
+                )
             found.append(logits)
         return np.concatenate(found, axis=1)
 
@@ -221,9 +228,11 @@ class AskedModel:
         """Move each weight up or down by the smallest relative step."""
         rng = np.random.default_rng(0)
         for name, values in self.weights():
-            up = rng.random(values.shape, dtype=np.float32) < 0.5
-            step = np.where(up, 1 + self.eps, 1 - self.eps)
-            self.assign(name, values * step.astype(values.dtype))
+            signs = rng.integers(0, 2, values.shape, dtype=np.int8) * 2 - 1
+            one = values.dtype.type(1)  # a large weight is large in float64
+            self.assign(
+                name, values * (one + signs * one.dtype.type(self.eps))
+            )
 
     def scale_up(self) -> None:
         """Scale small matrices up to the spread of Glorot and Bengio."""

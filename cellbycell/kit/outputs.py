@@ -48,6 +48,8 @@ CACHES = (
     "past",
     "state",
 )
+# Of these, those that hold a state and no keys: later calls need no mask.
+STATES = ("cache_params", "state")
 # The target of a position that no loss should count, beside the pads.
 IGNORED = -100
 

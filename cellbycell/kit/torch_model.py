@@ -24,6 +24,7 @@ from .model import (
 )
 from .outputs import (
     IGNORED,
+    STATES,
     as_rows,
     find_cache,
     find_logits,
@@ -284,7 +285,8 @@ class TorchModel(AskedModel):
                 named[name] = cache
             if positions:
                 named |= self.positions(ids, start)
-            masks = self.masks(ids) if mask else {}
+            known = cache is not None and name in STATES
+            masks = self.masks(ids) if mask and not known else {}
             if len(ids) > 1 and "encoder_outputs" in self.names:
                 named["encoder_outputs"] = self.encoded(ids[0])
             output = self.call_with((*ids[:-1], new), named, masks)
@@ -394,9 +396,9 @@ class TorchModel(AskedModel):
         found = {n: "none" for n, p in named if p.is_floating_point()}
 
         def see(name, grad):
-            grad = grad.to_dense()
-            state = "right" if grad.any() else "zero"
-            found[name] = state if grad.isfinite().all() else "wild"
+            low, high = grad.to_dense().aminmax()  # NaN if one is NaN
+            state = "right" if low or high else "zero"
+            found[name] = state if (high - low).isfinite() else "wild"
 
         self.backward(ids, pull, see)
         return found

@@ -174,7 +174,7 @@ def future_grad(asked: Asked) -> str:
     if len(tokens) < 2:
         raise NotAsked("the table has too few rows for different tokens.")
     ids = (*(x[:1] for x in asked.ids[:-1]), tokens[None])
-    cuts = np.unique(np.linspace(1, len(tokens) - 1, 6).astype(int))
+    cuts = np.unique(np.linspace(1, len(tokens) - 1, 4).astype(int))
     for cut in cuts[cuts > 0]:
 
         def pull(shape, cut=cut):
