@@ -38,6 +38,7 @@ def draw(seed):
         dropout=float(rng.choice([0.0, 0.1, 0.3])),
         fill=float(rng.choice([-np.inf, -1e9, -1e4])),
         from_library=bool(rng.random() < 0.3),
+        zeros=bool(rng.random() < 0.2),  # attention begins at zero
         seed=seed,
     )
     sequences = int(rng.integers(1, 5))
@@ -243,6 +244,9 @@ def make_torch(design):
             }
             if design.spread != "own":
                 nn.init.normal_(p, 0, spread[design.spread])
+    for module in model.modules() if design.zeros else ():
+        if isinstance(module, Attention):
+            nn.init.zeros_(module.last.weight)
     return model
 
 
@@ -330,6 +334,7 @@ def report_on(design, make):
     return check_model(
         make(design),
         *design.ids,
+        pad_id=0,
         causal=design.kind != "encoder",
         targets=design.targets,
         untrained=True,

@@ -39,7 +39,10 @@ FULL += [[33, 4, 10, 22, 9, 7, 15, 41, 50, 12, 3, 5, 8, 19, 27, 30]]
 
 
 def ask(name, answers):
-    """Put (what happened, [failed, errors], a sentence) into a queue."""
+    """Put (what happened, names of checks, a sentence) into a queue.
+
+    The names: those that failed, met an error, or warned.
+    """
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     seed_all(0)
@@ -52,13 +55,14 @@ def ask(name, answers):
         else:
             from research.wild_families import make
 
-            report = check_model(make(name).float(), IDS)
+            report = check_model(make(name).float(), IDS, pad_id=0)
     except Exception as error:
-        answers.put(("not made", [[], []], str(error)))
+        answers.put(("not made", [[], [], []], str(error)))
         return
+    names = [report.failed, report.errors, report.warnings]
     first = [*report.failed, *report.errors, "shape"][0]
     what = "error" if "shape" in report.errors else "asked"
-    answers.put((what, [report.failed, report.errors], report[first].sentence))
+    answers.put((what, names, report[first].sentence))
 
 
 def answer(name):
@@ -70,7 +74,7 @@ def answer(name):
     try:
         return answers.get(timeout=SECONDS)
     except Exception:
-        return "not made", [[], []], f"no answer within {SECONDS} s"
+        return "not made", [[], [], []], f"no answer within {SECONDS} s"
     finally:
         process.kill()
 
@@ -84,20 +88,25 @@ def line(text):
 def section(answers, versions):
     """Return the text of a section for {name: answer}."""
     rows, left, clean = [], [], []
+    warned: dict[str, list[str]] = {}
     for name, (what, names, sentence) in answers.items():
+        *wrong, warnings = names
         if what != "asked":
             left.append(f"- {name}, {what}: `{line(sentence)}`")
-        elif any(names):
-            cells = [name, *map(", ".join, names), line(sentence)]
+        elif any(wrong):
+            cells = [name, *map(", ".join, wrong), line(sentence)]
             rows.append(f"| {' | '.join(cells)} |")
         else:
             clean.append(name)
+        for check in warnings:
+            warned.setdefault(check, []).append(name)
     return "\n".join(
         [f"{versions}, {date.today()}.\n"]
         + ["| model | failed | errors | the first sentence |"]
         + ["|---|---|---|---|", *rows, ""]
         + [f"No check failed for {len(clean)} of {len(answers)}:"]
         + ["; ".join(clean)]
+        + [f"\nWarned by `{w}`: {'; '.join(n)}." for w, n in warned.items()]
         + [f"\nNot asked: {len(left)}.\n", *left, ""]
     )
 

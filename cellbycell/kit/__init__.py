@@ -28,6 +28,7 @@ from .order import order
 from .outputs import as_rows
 from .pytest_checks import parametrize_with_checks
 from .report import CheckFailed, Report, Result
+from .weights import listed
 
 __all__ = [
     "CHECKS",
@@ -344,7 +345,12 @@ def wrap(
 
 
 def note_assumed(asked: Asked) -> None:
-    """Say what was assumed of pads."""
+    """Say what was assumed of pads, and which weights are others."""
+    if asked.model.redrawn:
+        asked.model.note(
+            f"Redrawn in the copy: {listed([*asked.model.redrawn])}, behind "
+            "which nothing would move."
+        )
     if asked.pad_id is not None:
         return
     said = "pad_id=None: every id counts as a token."

@@ -236,8 +236,10 @@ def pads(asked: Asked) -> str:
         )
     count = pads_on_the_right(asked)
     said = f"{count} more pads on the right"
-    starts = asked.real_tokens(asked.ids[0], 0)[:, 0]
-    if asked.facts.get("pad_left") or not starts.all():
+    # A causal model that takes positions is meant to write with such pads.
+    left = asked.causal and "position_ids" in asked.model.names
+    left |= bool(asked.facts.get("pad_left"))
+    if left or not asked.real_tokens(asked.ids[0], 0)[:, 0].all():
         pads_on_the_left(asked)
         said += ", and other numbers of pads on the left of each row,"
     return f"{said} move nothing."

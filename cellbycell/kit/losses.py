@@ -78,6 +78,9 @@ def aim(asked: Asked) -> str:
     following = np.pad(rows[:, 1:], [(0, 0), (0, 1)])
     follows = np.pad(asked.real[:, 1:], [(0, 0), (0, 1)])
     wanted = asked.real & follows  # positions with a next token
+    wrong = wanted & on & (aimed != following)
+    if wrong.any():
+        say_aim(asked, wanted & on, aimed)
     stray = on & ~asked.real
     if stray.any():
         raise Failed(
@@ -85,9 +88,6 @@ def aim(asked: Asked) -> str:
             f"{np.argwhere(stray)[0][1]}: give their targets as {IGNORED}, or "
             "the loss as a mean over the tokens."
         )
-    wrong = wanted & on & (aimed != following)
-    if wrong.any():
-        say_aim(asked, wanted & on, aimed)
     # Targets that are given as -100 are meant to be left out, but for the
     # last of a row: without it nothing learns to end.
     left_out = targets == IGNORED
@@ -110,6 +110,8 @@ def say_aim(asked: Asked, where: np.ndarray, aimed: np.ndarray) -> None:
     for shift, said in SHIFTS.items():
         there = np.roll(asked.rows, -shift, axis=1)
         known = where & np.roll(asked.real, -shift, axis=1)
+        places = np.arange(known.shape[1]) + shift
+        known &= (places >= 0) & (places < known.shape[1])
         if known.any() and (aimed == there)[known].mean() > 0.9:
             raise Failed(f"Each position is trained for {said}.")
     following = np.roll(asked.rows, -1, axis=1)

@@ -116,7 +116,9 @@ def test_a_correct_model_passes(name):
 def test_a_leak_is_found(name):
     make, _ = SITUATIONS[name]
     report = check_model(make(leak=True), IDS)
-    assert {"future", "future_train", "future_grad"} <= {*report.failed}, report
+    assert {"future", "future_train", "future_grad"} <= {*report.failed}, (
+        report
+    )
     assert report.errors == []
 
 
