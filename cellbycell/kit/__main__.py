@@ -83,6 +83,7 @@ def ask_folder(folder: str, weights: bool = False, **options: Any) -> Report:
     else a small model of the same kind is made, whose layers are as many as
     its config names kinds of layers, two at least. options: of `check_model`.
     """
+    import torch
     import transformers
 
     config = transformers.AutoConfig.from_pretrained(folder)
@@ -97,7 +98,7 @@ def ask_folder(folder: str, weights: bool = False, **options: Any) -> Report:
             few = [*dict.fromkeys(kinds)]  # each kind once
             changes["layer_types"] = few = few if few[1:] else 2 * few
             changes["num_hidden_layers"] = len(few)
-        transformers.set_seed(0)
+        torch.manual_seed(0)
         model = made(type(config)(**given | changes))
     return ask_transformers(model, **options)
 

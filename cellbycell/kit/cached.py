@@ -43,7 +43,8 @@ def cached(asked: Asked) -> str:
     plans = [("one token at a time", full, first, 1, none)]
     if first + 3 <= length:
         plans.append(("three tokens at a time", asked.ids, first, 3, masks))
-    if asked.pad_id is not None and asked.model.takes_mask and not rest:
+    takes = asked.model.takes_mask and not own and not asked.model.hub_cache
+    if asked.pad_id is not None and takes and not rest:
         left = on_the_left(asked)
         begin = int(asked.real_tokens(left).argmax(axis=1).max()) + 1
         how = "one token at a time, with pads on the left,"

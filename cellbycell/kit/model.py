@@ -44,6 +44,9 @@ class AskedModel:
     notes: list[str]
     redrawn: dict[str, np.ndarray]
     either: str | None = "tokens"
+    either_was_tried = False
+    required: set[str] = set()
+    hub_cache = False  # whether it is KerasHub's, without masks
 
     def copy(self, as_is: bool = False) -> AskedModel:
         """Return a copy in evaluation mode, as if new.
@@ -163,9 +166,6 @@ class AskedModel:
                 said += f", True at {self.either}"
             self.note(f"{said}.")
         return masks
-
-    either_was_tried = False
-    required: set[str] = set()
 
     def read(self, ids: Ids, cuts: list[int], **given: bool) -> np.ndarray:
         """Return the logits of ids[-1], read with a cache, (B, T, C).

@@ -250,3 +250,121 @@ def test_where_a_reference_differs():
     assert "layer_normalization" in sentence
     changes = [d.change for d in where_it_differs(model, other, IDS)]
     assert changes[0] == 0 < changes[-1]
+
+
+# What models of other people showed
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "mixed_bfloat16"])
+def test_half_precision_hides_no_leak(dtype):
+    report = check_model(Model(dtype=dtype), IDS)
+    assert report.failed == report.errors == []
+    assert "asked in float32" in " ".join(report.notes)
+    leaky = check_model(Model(leak=True, dtype=dtype), IDS)
+    assert {"future", "steps"} <= {*leaky.failed}
+
+
+@pytest.mark.parametrize("leak", [False, True])
+def test_a_last_layer_of_zeros_hides_nothing(leak):
+    model = Model(leak=leak)
+    model(np.array(IDS))
+    model.linear.kernel.assign(tf.zeros_like(model.linear.kernel))
+    report = check_model(model, IDS)
+    assert ("future" in report.failed) is leak
+    assert "shape" in report.warnings and report.errors == []
+    assert not model.linear.kernel.numpy().any()
+
+
+def test_a_leak_names_its_layer():
+    sentence = check_model(Model(leak=True), IDS)["future"].sentence
+    assert "multi_head_attention" in sentence
+    assert "(MultiHeadAttention)" in sentence
+
+
+def test_a_model_of_one_length_is_asked_what_it_can():
+    ids = keras.Input((8,), dtype="int32")
+    x = layers.Embedding(VOCABULARY, WIDTH)(ids)
+    x = x + layers.Conv1D(WIDTH, 2, padding="causal")(x)
+    x = layers.Flatten()(x)[:, : 8 * WIDTH]
+    model = keras.Model(ids, layers.Reshape((8, WIDTH))(x))
+    report = check_model(model, IDS)
+    assert report.failed == report.errors == [], report
+    assert "rows of 8 do not" in report["steps"].sentence
+
+
+class Caching(Model):
+    """Take a cache as the book's models do; bug: a mistake in it."""
+
+    def __init__(self, bug="", **options):
+        super().__init__(**options)
+        self.bug = bug
+        self.packed = layers.Dense(3 * WIDTH)
+
+    def call(self, ids, cache=None, training=False):
+        start = cache[0].shape[1] if cache else 0
+        at = tf.range(start + ids.shape[1])
+        new = at[start:]
+        places = new - start if self.bug == "positions" else new
+        x = self.table(ids) + self.places(places)
+        query, key, value = tf.split(self.packed(x), 3, -1)
+        if cache:
+            key, value = (
+                tf.concat(pair, 1)
+                for pair in zip(cache, (key, value), strict=True)
+            )
+        hidden = at > new[:, None]
+        if self.bug == "chunks":
+            hidden = at > start + ids.shape[1]
+        scores = query @ tf.transpose(key, (0, 2, 1)) / WIDTH**0.5
+        weights = tf.nn.softmax(tf.where(hidden, -1e9, scores))
+        logits = self.linear(self.norm(x + weights @ value))
+        return logits if cache is None else (logits, (key, value))
+
+
+@pytest.mark.parametrize("bug", ["", "positions", "chunks"])
+def test_a_cache_is_read_without_being_asked_for(bug):
+    report = check_model(Caching(bug), IDS)
+    assert ("cached" in report.failed) is bool(bug), report
+    assert report.errors == []
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_a_model_of_keras_hub_is_read_with_its_cache(wrong):
+    models = pytest.importorskip("keras_hub").models
+    backbone = models.GPT2Backbone(
+        vocabulary_size=VOCABULARY,
+        num_layers=1,
+        num_heads=2,
+        hidden_dim=WIDTH,
+        intermediate_dim=24,
+        max_sequence_length=8,
+    )
+    model = models.GPT2CausalLM(backbone)
+    if wrong:
+        whole = model.call_with_cache
+        model.call_with_cache = lambda ids, cache, start: whole(
+            ids, cache, max(start - 1, 0)
+        )
+    report = check_model(model, IDS)
+    assert ("cached" in report.failed) is wrong
+    assert report.errors == []
+
+
+@pytest.mark.parametrize("back_only", [False, True])
+def test_an_encoder_looks_both_ways(back_only):
+    report = check_model(
+        Model(leak=not back_only), IDS, pad_id=None, causal=False
+    )
+    assert report.failed == (["reach"] if back_only else [])
+
+
+@pytest.mark.parametrize(
+    ("shift", "says"),
+    [(1, ""), (0, "token that it reads"), (2, "after the next")],
+)
+def test_the_loss_aims_at_the_next_token(shift, says):
+    targets = np.pad(np.array(IDS)[:, shift:], [(0, 0), (0, shift)])
+    asked = {"targets": targets, "only": ["aim"]}
+    result = check_model(Model(), IDS, loss=loss_over_tokens, **asked)["aim"]
+    assert result.status == ("failed" if says else "passed")
+    assert says in result.sentence

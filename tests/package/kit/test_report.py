@@ -1,5 +1,6 @@
-"""The report, and what the kit imports."""
+"""The report, what the kit imports, and what it says from a shell."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -7,35 +8,67 @@ from pathlib import Path
 import pytest
 
 import cellbycell
-from cellbycell.kit import CheckFailed, Report, Result
+from cellbycell.kit import CHECKS, CheckFailed, Report, Result
+from cellbycell.kit.__main__ import main
+from cellbycell.kit.report import section
+
+WHERE = Path(cellbycell.__file__).parents[1]
 
 
 def report(*statuses):
     names = ["future", "pads", "alone", "calls"]
     results = [
-        Result(name, status, f"What {name} saw.", "symptoms.html#x")
+        Result(name, status, f"What {name} saw.", CHECKS[name][1])
         for name, status in zip(names, statuses, strict=False)
     ]
     return Report(results, ["A float32 copy is asked."])
 
 
-def test_a_report_is_a_table():
-    lines = str(report("passed", "failed", "error", "not asked")).split("\n")
+def test_a_report_is_a_table_with_failures_first():
+    lines = str(report("passed", "failed", "error", "warning")).split("\n")
     assert lines == [
         "pads       failed    What pads saw.",
         "alone      error     What alone saw.",
+        "calls      warning   What calls saw.",
         "future     passed    What future saw.",
-        "           not asked calls: What calls saw.",
         "* A float32 copy is asked.",
         '* Causes: report.explain("pads").',
     ]
 
 
+def test_what_was_not_asked_for_one_reason_is_one_row():
+    results = [
+        Result("aim", "not asked", "give targets=", "x", lacks=True),
+        Result("loss", "not asked", "give loss=", "x", lacks=True),
+        Result("pads", "not asked", "no mask", "x"),
+    ]
+    assert str(Report(results, [])).split("\n") == [
+        "           not asked aim, loss: for want of arguments",
+        "           not asked pads: no mask",
+    ]
+
+
+@pytest.mark.parametrize(("columns", "longest"), [("200", 110), ("70", 70)])
+def test_a_report_is_as_wide_as_the_terminal(monkeypatch, columns, longest):
+    monkeypatch.setitem(os.environ, "COLUMNS", columns)
+    said = str(Report([Result("pads", "failed", "word " * 99, "x")], []))
+    assert longest - 5 <= max(map(len, said.split("\n"))) <= longest
+
+
+def test_a_notebook_shows_a_table():
+    shown = report("passed", "failed")._repr_html_()
+    assert shown.index("pads") < shown.index("future")
+    assert shown.count("<tr>") == 2 and "#c0392b" in shown
+    wrong = Report([Result("pads", "failed", "<b>", "x")], [])
+    assert "&lt;b&gt;" in wrong._repr_html_()
+
+
 def test_names_by_status():
-    found = report("passed", "failed", "error", "not asked")
+    found = report("passed", "failed", "error", "warning")
     assert found["pads"].status == "failed"
     assert (found.passed, found.failed) == (["future"], ["pads"])
-    assert found.errors == ["alone"] and len(found) == 4
+    assert (found.errors, found.warnings) == (["alone"], ["calls"])
+    assert len(found) == 4
 
 
 @pytest.mark.parametrize("status", ["failed", "error"])
@@ -43,11 +76,22 @@ def test_a_test_fails(status):
     found = report("passed", status)
     with pytest.raises(CheckFailed, match=f"pads .{status}.: What pads saw."):
         found.raise_if_failed()
+    with pytest.raises(CheckFailed, match="kit --explain pads"):
+        found["pads"].raise_if_failed()
     assert found.ok is False
 
 
-def test_a_test_passes():
-    found = report("passed", "not asked")
+def test_what_is_raised_comes_from_the_models_own_error():
+    cause = IndexError("out of range")
+    found = Report([Result("shape", "error", "IndexError", "x", cause)], [])
+    with pytest.raises(CheckFailed) as raised:
+        found.raise_if_failed()
+    assert raised.value.__cause__ is cause
+
+
+@pytest.mark.parametrize("status", ["not asked", "warning"])
+def test_a_test_passes(status):
+    found = report("passed", status)
     found.raise_if_failed()
     assert found.ok is True
 
@@ -58,12 +102,59 @@ def test_a_report_alone_is_no_verdict(status):
         assert report(status)
 
 
+@pytest.mark.parametrize("name", CHECKS)
+def test_each_check_is_explained_by_a_section_of_the_page(name):
+    text = section(CHECKS[name][1])
+    assert "- " in text and "](" not in text
+
+
+def test_a_report_explains(capsys):
+    report("failed").explain("future")
+    said = capsys.readouterr().out
+    assert said.startswith("The loss is too good\n")
+    assert "Check:" in said
+
+
+def test_a_shell_explains(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["kit", "--explain", "pads"])
+    assert main() == 0
+    assert capsys.readouterr().out.startswith("Padding changes my output\n")
+
+
+@pytest.mark.parametrize(
+    ("weights", "broken"),
+    [([], True), (["--weights"], False), (["--weights"], True)],
+)
+def test_a_shell_asks_a_folder(tmp_path, monkeypatch, capsys, weights, broken):
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=60,
+        hidden_size=16,
+        intermediate_size=24,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        pad_token_id=59,
+        architectures=["LlamaForCausalLM"],
+    )
+    model = transformers.LlamaForCausalLM(config)
+    if broken:
+        model.model.layers[0].mlp.up_proj.weight.data[0, 0] = torch.nan
+    model.save_pretrained(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["kit", str(tmp_path), *weights])
+    wrong = bool(broken and weights)
+    assert main() == wrong
+    said = capsys.readouterr().out
+    assert ("NaN or infinity" in said) is wrong
+    assert f"pad_id={59 if weights else 0}" in said
+
+
 @pytest.mark.parametrize("framework", ["torch", "tensorflow", "keras"])
 def test_no_framework_is_imported(framework):
     code = "import sys, cellbycell.kit; assert sys.argv[1] not in sys.modules"
-    where = Path(cellbycell.__file__).parents[1]
     python = [sys.executable, "-c", code, framework]
-    subprocess.run(python, cwd=where, check=True)
+    subprocess.run(python, cwd=WHERE, check=True)
 
 
 @pytest.mark.parametrize("seed", range(8))
