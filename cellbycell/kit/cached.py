@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from .asked import Asked, Failed, Lacks, NotAsked, first_line
+from .differ import distance, first_apart
 from .model import Unreadable
 
 # Of a long row so many of the first and the last tokens are read one by one.
@@ -47,7 +50,7 @@ def cached(asked: Asked) -> str:
     if asked.pad_id is not None and takes and not rest:
         left = on_the_left(asked)
         begin = int(asked.real_tokens(left).argmax(axis=1).max()) + 1
-        how = "one token at a time, with pads on the left,"
+        how = "one token at a time with pads on the left"
         if begin < length:
             both = masks | {"positions": True}
             plans.append((how, (left,), begin, 1, both))
@@ -66,8 +69,14 @@ def cached(asked: Asked) -> str:
             continue
         real = asked.real_tokens(ids[-1])
         if moved := asked.say_change(whole, found, real):
+            change = np.where(real, asked.change(whole, found), 0)
+            # The first position of all rows, before the difference spreads.
+            t, b = np.argwhere(change.T > asked.tolerance)[0]
+            parts = cuts(begin, count, length)
+            first = first_in(asked, ids, parts, given, (b, t))
             raise Failed(
-                f"Read {how} with a cache, {moved} differs: {ADVICE}."
+                f"A cache, read {how}, changes {moved}. It begins at position "
+                f"{t}{first}: {ADVICE}."
             )
     last = copy.outputs(full, mask=False).reshape(wholes[0].shape)
     if moved := asked.say_change(wholes[0], last, np.ones_like(asked.real)):
@@ -75,7 +84,7 @@ def cached(asked: Asked) -> str:
             f"After reading with a cache, one pass without it changes {moved}:"
             " the model keeps what belongs to an earlier row."
         )
-    ways = [how.rstrip(",") for how, *_ in plans if how not in refused]
+    ways = [how for how, *_ in plans if how not in refused]
     said = f"With a cache the outputs are those of one pass: {'; '.join(ways)}"
     return f"{said}.{refused}"
 
@@ -92,6 +101,37 @@ def read(
             "step=, a function of the model, its new ids and the cache."
         ) from None
     return found.reshape(*ids[-1].shape, -1)
+
+
+def first_in(
+    asked: Asked, ids: Any, where: list[int], given: dict, place: tuple
+) -> str:
+    """Return ", in NAME (CLASS)": the first module that differs, or "".
+
+    place: the row and the position at which it is asked.
+    """
+    row, position = place
+    copy, cache, trace = asked.copy(), None, []
+    whole = copy.trace(ids, **given)
+    copy = asked.copy()
+    for start, end in pairwise([0, *where, ids[-1].shape[1]]):
+        part = (*ids[:-1], ids[-1][:, :end])
+        run = partial(copy.cached_part, part, start, cache, **given)
+        if end > position:
+            trace = copy.trace(part, run)
+            break
+        _, cache = run()
+
+    def apart(x, y):
+        if x is None or y is None or min(x.ndim, y.ndim) < 2:
+            return False
+        if (x.shape[1], y.shape[1]) != (ids[-1].shape[1], end - start):
+            return False
+        x, y = x[row % len(x), position], y[row % len(y), position - start]
+        return x.shape == y.shape and distance(y, x) > asked.tolerance
+
+    name = first_apart(whole, trace, apart)
+    return "" if name is None else f", in {name} ({copy.kind(name)})"
 
 
 def cuts(begin: int, count: int, length: int) -> list[int]:

@@ -128,10 +128,18 @@ def first_moved(
         both = [asked.copy().trace(ids, **options) for ids in (one, other)]
     except Exception:  # no layer can be watched
         return None
-    moved = [
-        (name, moves(given, given_then))
-        for (name, x, given), (_, y, given_then) in zip(*both, strict=False)
-        if moves(x, y)
+    return first_apart(*both, moves)
+
+
+def first_apart(one: list[tuple], two: list[tuple], apart: Any) -> str | None:
+    """Return the first module of two traces whose outputs are apart.
+
+    Best is one whose inputs are not. None if there is none.
+    """
+    found = [
+        (name, apart(given, given_then))
+        for (name, x, given), (_, y, given_then) in zip(one, two, strict=False)
+        if apart(x, y)
     ]
-    origins = [name for name, was_moved in moved if not was_moved]
-    return next(iter(origins + [name for name, _ in moved]), None)
+    origins = [name for name, before in found if not before]
+    return next(iter(origins + [name for name, _ in found]), None)

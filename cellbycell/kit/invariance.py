@@ -309,8 +309,8 @@ def alone(asked: Asked) -> str:
         if asked.say_change(*here):
             gap = np.where(here[2], asked.change(*here[:2]), 0)[0]
             raise Failed(
-                "Taken out of the batch, "
-                f"{asked.say(b, gap.argmax(), gap.max())} changes. Sequences "
+                "Taking a sequence out of the batch changes "
+                f"{asked.say(b, gap.argmax(), gap.max())}. Sequences "
                 "act on each other: look at batch_first, at the axis along "
                 "which positions are added, at how heads are split, whether "
                 "each row has its own mask (repeat_interleave, not repeat), "
@@ -397,7 +397,7 @@ def reach(asked: Asked) -> str:
     early = (moved & (place < position[:, None])).any(axis=1)
     behind = asked.real[row] & (place > position[:, None])
     follows = behind.any(axis=1)  # whether a token comes later
-    if not asked.causal and not (early.any() and late.any()):
+    if not asked.causal and early.any() != late.any():
         way = "later" if late.any() else "earlier"
         raise Failed(
             f"Tokens move {way} outputs alone: a model that may look both "

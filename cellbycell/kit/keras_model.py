@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import keras
@@ -212,16 +213,10 @@ class KerasModel(AskedModel):
                 generator.state.assign([seed, 0])
 
     def outputs(
-        self,
-        ids: Ids,
-        training: bool = False,
-        mask: bool = True,
-        default: bool = False,
-        positions: bool = False,
-        seed: int = 0,
+        self, ids: Ids, training: bool = False, seed: int = 0, **options: bool
     ) -> np.ndarray:
         self.seeded(seed)
-        output = self.run(ids, mask, training)
+        output = self.run(ids, options.get("mask", True), training)
         found, where = find_logits(output, ids[-1].shape)
         self.note_output(where)
         return self.as_array(found)
@@ -412,7 +407,9 @@ class KerasModel(AskedModel):
             optimiser.apply_gradients(zip(grads, weights, strict=True))
         return float(loss)
 
-    def trace(self, ids: Ids, **options: Any) -> list[tuple]:
+    def trace(
+        self, ids: Ids, run: Callable | None = None, **options: Any
+    ) -> list[tuple]:
         found = []
 
         def floating(x):
@@ -427,5 +424,5 @@ class KerasModel(AskedModel):
                 found.append((name, np.float32(after), before))
 
         with self.spied(see):
-            self.outputs(ids, **options)
+            (run or partial(self.outputs, ids, **options))()
         return found

@@ -57,19 +57,14 @@ class AskedModel:
         raise NotImplementedError
 
     def outputs(
-        self,
-        ids: Ids,
-        training: bool = False,
-        mask: bool = True,
-        default: bool = False,
-        positions: bool = False,
-        seed: int = 0,
+        self, ids: Ids, training: bool = False, seed: int = 0, **options: bool
     ) -> np.ndarray:
         """Return the outputs for ids, (B, T, ...), float32 or float64.
 
-        mask: whether to give the masks of pads that the model can take;
-        default: whether use_cache= is left at its default; positions: whether
-        to give positions that count no pads; seed: that of all generators.
+        seed: that of all generators. options: mask, whether to give the
+        masks of pads that the model can take, True unless it is said;
+        default, whether use_cache= is left at its default; positions,
+        whether to give positions that count no pads.
         """
         raise NotImplementedError
 
@@ -105,11 +100,14 @@ class AskedModel:
         """Return the names of the weights in which layers look ids up."""
         raise NotImplementedError
 
-    def trace(self, ids: Ids, **options: Any) -> list[tuple]:
+    def trace(
+        self, ids: Ids, run: Callable | None = None, **options: Any
+    ) -> list[tuple]:
         """Return (name, output, input) of each layer, in the order of calls.
 
         The first tensor of each, as an array; None for an input that is not
-        floating; options: those of `outputs`.
+        floating. run: what calls the model, if not `outputs` with ids and
+        these options.
         """
         raise NotImplementedError
 

@@ -69,8 +69,9 @@ def as_rows(token_ids: Any, name: str = "token_ids") -> np.ndarray:
         token_ids = token_ids["input_ids"]
     if isinstance(token_ids, (list, tuple)):
         token_ids = [plain(row) for row in token_ids]
-        lengths = [len(x) for x in token_ids if np.ndim(x) == 1 or is_list(x)]
-        if len({*lengths}) > 1:
+        lengths = [len(x) for x in token_ids if hasattr(x, "__len__")]
+        words = any(isinstance(x, str) for x in token_ids)
+        if len({*lengths}) > 1 and not words:
             said = ", ".join(map(str, lengths[:8]))
             raise ValueError(
                 f"{name} has rows of {said} ids: fill the shorter ones with "
@@ -93,11 +94,6 @@ def as_rows(token_ids: Any, name: str = "token_ids") -> np.ndarray:
 def plain(x: Any) -> Any:
     """Return a tensor of PyTorch on the CPU, without its history."""
     return x.detach().cpu() if hasattr(x, "detach") else x
-
-
-def is_list(x: Any) -> bool:
-    """Return whether this is a list or a tuple."""
-    return isinstance(x, (list, tuple))
 
 
 def tokens_in(

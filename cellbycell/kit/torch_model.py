@@ -322,17 +322,10 @@ class TorchModel(AskedModel):
         return found
 
     def outputs(
-        self,
-        ids: Ids,
-        training: bool = False,
-        mask: bool = True,
-        default: bool = False,
-        positions: bool = False,
-        seed: int = 0,
+        self, ids: Ids, training: bool = False, seed: int = 0, **options: bool
     ) -> np.ndarray:
         self.model.train(training)
         self.seeded(seed)
-        options = {"mask": mask, "default": default, "positions": positions}
         with torch.no_grad():
             return as_array(torch.as_tensor(self.logits(ids, **options)))
 
@@ -417,7 +410,8 @@ class TorchModel(AskedModel):
                 ):
                     found.extend(module.parameters(recurse=False))
 
-        self.watch(ids, nn.Module.register_forward_pre_hook, look)
+        run = partial(self.outputs, ids)
+        self.watch(nn.Module.register_forward_pre_hook, look, run)
         named = self.model.named_parameters()
         fits = {id(p) for p in found if p.ndim == 2 and len(p) > ids[-1].max()}
         return next((name for name, p in named if id(p) in fits), None)
@@ -431,10 +425,8 @@ class TorchModel(AskedModel):
         }
         return {n for n, p in self.model.named_parameters() if id(p) in found}
 
-    def watch(
-        self, ids: Ids, register: Callable, see: Callable, **options: Any
-    ) -> None:
-        """Call the model with a hook on each of its modules."""
+    def watch(self, register: Callable, see: Callable, run: Callable) -> None:
+        """Call the model, by run, with a hook on each of its modules."""
         hooks = [
             register(
                 module,
@@ -445,12 +437,14 @@ class TorchModel(AskedModel):
             if name
         ]
         try:
-            self.outputs(ids, **options)
+            run()
         finally:
             for hook in hooks:
                 hook.remove()
 
-    def trace(self, ids: Ids, **options: Any) -> list[tuple]:
+    def trace(
+        self, ids: Ids, run: Callable | None = None, **options: Any
+    ) -> list[tuple]:
         found = []
 
         def see(module, args, named, output, name):
@@ -461,7 +455,8 @@ class TorchModel(AskedModel):
                 before = None if before is None else as_array(before)
                 found.append((name, as_array(first), before))
 
-        self.watch(ids, nn.Module.register_forward_hook, see, **options)
+        run = run or partial(self.outputs, ids, **options)
+        self.watch(nn.Module.register_forward_hook, see, run)
         return found
 
     def kind(self, name: str) -> str:

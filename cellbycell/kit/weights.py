@@ -87,7 +87,7 @@ def gradients(asked: Asked) -> str:
         return draw_pull(shape, asked.real) * kept.reshape(shape[2:])
 
     found = states(asked, asked.ids, pull)
-    frozen = asked.model.frozen()
+    frozen = frozen_of(asked, [*found])
     asked_for = {n: g for n, g in found.items() if n not in frozen}
     unused = [n for n, g in asked_for.items() if g == "none"]
     if unused:  # an expert is asked by other tokens
@@ -130,6 +130,12 @@ def gradients(asked: Asked) -> str:
             f"task or for longer rows, or a layer that was forgotten.{note}"
         )
     return said + note
+
+
+def frozen_of(asked: Asked, names: list[str]) -> list[str]:
+    """Return which weights are frozen; if all are, all are asked: none."""
+    frozen = asked.model.frozen()
+    return frozen if len(frozen) < len(names) else []
 
 
 def acts(asked: Asked, names: list[str]) -> bool:
@@ -210,8 +216,9 @@ def future_grad(asked: Asked) -> str:
 def layers(asked: Asked) -> str:
     """Are no two weight matrices equal, number for number?"""
     seen: dict[tuple, list[tuple[str, np.ndarray]]] = {}
-    copy, frozen = asked.model.copy(as_is=True), {*asked.model.frozen()}
+    copy = asked.model.copy(as_is=True)
     weights = [*copy.weights()]
+    frozen = frozen_of(asked, [name for name, _ in weights])
     number = 0
     for name, weight in weights:
         if weight.ndim < 2 or name in frozen:
@@ -290,7 +297,7 @@ def reference(asked: Asked) -> str:
         return "The outputs are those of the reference."
     rows = differences(asked.model, other, asked.ids)
     where = first_difference(rows, asked.tolerance)
-    said = f"Not as in the reference is {moved}."
+    said = f"The reference differs in {moved}."
     if where is None:
         raise Failed(f"{said} All modules that can be compared agree.")
     named = where.module == where.reference

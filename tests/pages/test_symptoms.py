@@ -13,7 +13,7 @@ PAGE = (BOOK / "symptoms.md").read_text("utf-8")
 CALL, WITH_SOURCE = re.findall(
     r"(?ms)^```python\n([^`]*check_model\(.*?)^```", PAGE
 )
-LEAK = {"future", "training", "causal", "steps"}
+LEAK = {"future", "future_train", "future_grad", "steps"}
 
 
 def model_of_the_chapter():
@@ -102,7 +102,7 @@ def test_the_call_with_a_source_asks_for_it():
         ),
     }
     exec(WITH_SOURCE, space)
-    assert {"source", "shift", "loss"} <= {*space["report"].passed}
+    assert {"source", "aim", "loss"} <= {*space["report"].passed}
     # The sum has no order, and the kit says so.
     assert space["report"].failed == ["order"]
 

@@ -58,7 +58,8 @@ def learn(book, step):
 def matrix(book, may, order, missed):
     groups = [*book["GROUPS"].values()]
     used = {check for group in may for check in groups[group]}
-    signs = {"passed": ".", "not asked": "", "failed": "x", "error": "x"}
+    signs = {"passed": ".", "not asked": ""}
+    signs |= dict.fromkeys(["failed", "error", "warning"], "x")
     verdicts = {
         bug: {check: signs[report[check].status] for check in sum(groups, [])}
         for bug, report in book["reports"].items()

@@ -646,7 +646,7 @@ class Cached(nn.Module):
 def test_a_cache_is_read_without_being_asked_for(models):
     report = check_model(Cached(), IDS)
     assert report.failed == report.errors == [], report
-    assert "with pads on the left" in report["cached"].sentence
+    assert "time with pads on the left" in report["cached"].sentence
     assert "other numbers of pads on the left" in report["pads"].sentence
 
 
