@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from . import CHECKS, check_model
@@ -64,14 +65,19 @@ IDS = [[5, 9, 13, 7, 21, 34, 40, 3, 6, 8, 11, 17]]
 IDS += [[33, 4, 10, 22, 9, 7, 15, 0, 0, 0, 0, 0]]
 
 
-def small_sizes(known: Any) -> dict[str, Any]:
+def small_sizes(known: Mapping[str, Any]) -> dict[str, Any]:
     """Return small sizes for what a config of Transformers names.
 
-    known: the names in the config. Pads are 0.
+    known: {name: value} of the config. Pads are 0, and each kind of layer
+    comes once.
     """
     sizes = {name: size for name, size in SIZES.items() if name in known}
     if "kv_lora_rank" in known:  # latent attention has keys for each head
         sizes["num_key_value_heads"] = 4
+    if kinds := known.get("layer_types"):
+        few = [*dict.fromkeys(kinds)]
+        sizes["layer_types"] = few = few if few[1:] else 2 * few
+        sizes["num_hidden_layers"] = len(few)
     ids = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
     return sizes | ids
 
@@ -93,13 +99,8 @@ def ask_folder(folder: str, weights: bool = False, **options: Any) -> Report:
         model = made.from_pretrained(folder)
     else:
         given = config.to_dict()
-        changes = small_sizes(given)
-        if kinds := given.get("layer_types"):
-            few = [*dict.fromkeys(kinds)]  # each kind once
-            changes["layer_types"] = few = few if few[1:] else 2 * few
-            changes["num_hidden_layers"] = len(few)
         torch.manual_seed(0)
-        model = made(type(config)(**given | changes))
+        model = made(type(config)(**given | small_sizes(given)))
     return ask_transformers(model, **options)
 
 
