@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -294,8 +294,9 @@ class TorchModel(AskedModel):
             if kept is None and cache is None and "use_cache" not in named:
                 # Some begin with an empty list, and not without a cache.
                 named[name] = []
-                output = self.call_with((*ids[:-1], new), named, masks)
-                kept = find_cache(output, name)
+                with suppress(Exception):
+                    output = self.call_with((*ids[:-1], new), named, masks)
+                    kept = find_cache(output, name)
         return as_array(find_logits(output, new.shape)[0]), kept
 
     def encoded(self, source: np.ndarray) -> Any:
