@@ -27,7 +27,7 @@ from .differ import Difference, differences
 from .order import order
 from .outputs import as_rows
 from .pytest_checks import parametrize_with_checks
-from .report import CheckFailed, Report, Result
+from .report import EXPECTED, CheckFailed, Report, Result
 from .weights import listed
 
 __all__ = [
@@ -189,7 +189,11 @@ def check_model(
         If the ids are too few to ask anything, shapes do not fit, or there
         is no check of a name.
     """
-    expected = dict(expected_failures or {})
+    expected = expected_failures or {}
+    if not isinstance(expected, Mapping):
+        raise TypeError(
+            "expected_failures should be {name of a check: reason}"
+        )
     chosen = choose_checks(only, skip, expected)
     flags = {"causal": causal, "untrained": untrained, "pad_left": pad_left}
     for name, flag in flags.items():
@@ -268,14 +272,17 @@ def choose_checks(
     only: Iterable[str] | None, skip: Iterable[str], expected: Iterable[str]
 ) -> list[str]:
     """Return the names of the checks to ask; raise ValueError if unknown."""
-    only = [*CHECKS] if only is None else [*only]
-    skip = [*skip]
+    only = CHECKS if only is None else only
+    only, skip = ([x] if isinstance(x, str) else [*x] for x in (only, skip))
     for name in [*only, *skip, *expected]:
         if name not in CHECKS:
             raise ValueError(
                 f"there is no check {name!r}; there are {', '.join(CHECKS)}"
             )
-    return [name for name in CHECKS if name in only and name not in skip]
+    chosen = [name for name in CHECKS if name in only and name not in skip]
+    if not chosen:
+        raise ValueError("only= and skip= leave no check")
+    return chosen
 
 
 def rows_of(
@@ -416,7 +423,7 @@ def ask(asked: Asked, name: str, before: list[Result]) -> Result:
 def as_expected(result: Result, reason: str) -> Result:
     """Return a warning where a check failed as expected, or passed."""
     if result.status in ("failed", "warning"):
-        said = f"Expected ({reason}): {result.sentence}"
+        said = f"{EXPECTED}{reason}): {result.sentence}"
     elif result.status == "passed":
         said = f"Expected to fail ({reason}), and passed: {result.sentence}"
     else:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from . import CHECKS, check_model
@@ -92,6 +93,8 @@ def ask_folder(folder: str, weights: bool = False, **options: Any) -> Report:
     import torch
     import transformers
 
+    if not Path(folder, "config.json").is_file():
+        raise SystemExit(f"{folder}: no folder with a config.json")
     config = transformers.AutoConfig.from_pretrained(folder)
     name = (config.architectures or ["AutoModelForCausalLM"])[0]
     made = getattr(transformers, name)
@@ -101,7 +104,13 @@ def ask_folder(folder: str, weights: bool = False, **options: Any) -> Report:
         given = config.to_dict()
         torch.manual_seed(0)
         model = made(type(config)(**given | small_sizes(given)))
-    return ask_transformers(model, **options)
+    said = f"Asked is transformers.{name}, "
+    said += f"the weights of {folder}" if weights else "small, random weights"
+    if getattr(config, "auto_map", None):
+        said += "; code in the folder is not read: give check_model its model"
+    report = ask_transformers(model, **options)
+    report.notes = (f"{said}.", *report.notes)
+    return report
 
 
 def ask_transformers(model: Any, **options: Any) -> Report:

@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 
 from .asked import Asked, Failed, Lacks, NotAsked, first_line
-from .differ import distance, first_apart
+from .differ import distance, first_apart, matches
 from .model import Unreadable
 
 # Of a long row so many of the first and the last tokens are read one by one.
 ONE_BY_ONE = 8
-ADVICE = (
-    "look at the positions of new tokens, at how the mask lies over old and "
-    "new keys, at their order, and at what is kept from earlier calls"
-)
+# What to look at, by what the name and class of the first module say.
+ADVICE = {
+    "rotary|embed|position|wpe": "at how positions of new tokens are made",
+    "": "at the positions of new tokens, at how the mask lies over old and "
+    "new keys, at their order, and at what is kept of earlier calls",
+}
 
 
 def cached(asked: Asked) -> str:
@@ -74,9 +76,11 @@ def cached(asked: Asked) -> str:
             t, b = np.argwhere(change.T > asked.tolerance)[0]
             parts = cuts(begin, count, length)
             first = first_in(asked, ids, parts, given, (b, t))
+            plain = "" if given["positions"] else ", no positions given"
             raise Failed(
-                f"A cache, read {how}, changes {moved}. It begins at position "
-                f"{t}{first}: {ADVICE}."
+                f"Read with a cache, {how} behind the first {begin}{plain}, "
+                f"the row has other logits than in one pass: {moved}. They "
+                f"part at position {t}{first}."
             )
     last = copy.outputs(full, mask=False).reshape(wholes[0].shape)
     if moved := asked.say_change(wholes[0], last, np.ones_like(asked.real)):
@@ -106,7 +110,7 @@ def read(
 def first_in(
     asked: Asked, ids: Any, where: list[int], given: dict, place: tuple
 ) -> str:
-    """Return ", in NAME (CLASS)": the first module that differs, or "".
+    """Return ", first in NAME (CLASS), ...: ADVICE", for a part that differs.
 
     place: the row and the position at which it is asked.
     """
@@ -130,8 +134,11 @@ def first_in(
         x, y = x[row % len(x), position], y[row % len(y), position - start]
         return x.shape == y.shape and distance(y, x) > asked.tolerance
 
-    name = first_apart(whole, trace, apart)
-    return "" if name is None else f", in {name} ({copy.kind(name)})"
+    name = first_apart(whole, trace, apart) or ""
+    label = f"{name} ({copy.kind(name)})" if name else ""
+    advice = next(a for key, a in ADVICE.items() if matches(key, label))
+    there = f", first in {label} or in what it is given" if name else ""
+    return f"{there}: look {advice}"
 
 
 def cuts(begin: int, count: int, length: int) -> list[int]:

@@ -143,3 +143,8 @@ def first_apart(one: list[tuple], two: list[tuple], apart: Any) -> str | None:
     ]
     origins = [name for name, before in found if not before]
     return next(iter(origins + [name for name, _ in found]), None)
+
+
+def matches(key: str, kind: str) -> bool:
+    """Return whether one of some parts is in the name of a class."""
+    return any(part in kind.lower() for part in key.split("|"))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .asked import Asked, Failed, Lacks, NotAsked
-from .differ import first_moved
+from .differ import first_moved, matches
 
 # One token is changed in so many rows, of so many tokens together, at most.
 MAX_CHANGES, MAX_CHANGED = 512, 2**15
@@ -171,11 +171,6 @@ def where_first(
     kind = asked.model.kind(name)
     advice = next(a for key, a in ADVICE.items() if matches(key, kind))
     return f", first in {name} ({kind}): {advice}"
-
-
-def matches(key: str, kind: str) -> bool:
-    """Return whether one of some parts is in the name of a class."""
-    return any(part in kind.lower() for part in key.split("|"))
 
 
 def future_train(asked: Asked) -> str:

@@ -21,6 +21,8 @@ SYMPTOMS = Path(__file__).with_name("symptoms.md")
 LIBRARIES = re.compile(
     r"cellbycell.kit|packages.(torch|keras|tensorflow)|(context|func)(lib|tools)"
 )
+# So begins the sentence of a check that was expected to fail, and did.
+EXPECTED = "Expected ("
 HOW_TO_EXPLAIN = "python -m cellbycell.kit --explain"
 
 
@@ -57,6 +59,7 @@ class Result:
 
     def raise_if_failed(self) -> None:
         """Raise CheckFailed if the check failed or met an error."""
+        __tracebackhide__ = True  # of pytest
         if self.status in ("failed", "error"):
             raise CheckFailed(
                 f"{self.name} ({self.status}): {self.sentence}\n"
@@ -132,6 +135,7 @@ class Report:
         its question must not pass either. The first error of the model is
         the cause of what is raised.
         """
+        __tracebackhide__ = True
         wrong = [r for r in self if r.status in ("failed", "error")]
         if wrong:
             lines = [f"{r.name} ({r.status}): {r.sentence}" for r in wrong]
@@ -143,8 +147,13 @@ class Report:
         """Print the causes of a check's failure, and how to tell them apart.
 
         It is the section of the page *Symptoms*, which comes with the
-        package. Raises KeyError if there is no check of this name.
+        package. Raises ValueError if there is no check of this name.
         """
+        if name not in self._results:
+            raise ValueError(
+                f"no check {name!r} was chosen; there are "
+                f"{', '.join(self._results)}"
+            )
         print(section(self[name].symptom))
 
     def rows(self) -> list[tuple[str, str, str]]:

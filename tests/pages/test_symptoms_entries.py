@@ -84,7 +84,7 @@ def ask(names):
             given = names(ids) | {"encoder": self.encoder}
             return value(self.code, given | {"x": self.embed(ids)})
 
-    return lambda code, ids: check_model(Model(code), ids)
+    return lambda code, ids: check_model(Model(code), ids, pad_id=0)
 
 
 def test_converters_for_the_encoder_are_right(ask, names):

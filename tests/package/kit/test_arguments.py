@@ -71,6 +71,9 @@ def test_what_a_tokenizer_returns_is_taken():
         ({"untrained": 1}, TypeError, "untrained should be"),
         ({"only": ["futur"]}, ValueError, "no check 'futur'; there are shape"),
         ({"skip": ["x"]}, ValueError, "no check 'x'"),
+        ({"skip": "x"}, ValueError, "no check 'x'"),
+        ({"only": "pads", "skip": "pads"}, ValueError, "leave no check"),
+        ({"expected_failures": ["pads"]}, TypeError, "check: reason"),
         ({"expected_failures": {"x": ""}}, ValueError, "no check 'x'"),
         ({"targets": [[1, 2, 3]]}, ValueError, r"targets are \(1, 3\)"),
         ({"decoder_ids": IDS[:1]}, ValueError, "decoder_ids 1: give a row"),
@@ -228,8 +231,10 @@ def test_each_check_is_a_test_of_pytest(tmp_path):
 def test_a_warning_of_a_check_is_one_of_python():
     unused = model()
     unused.more = nn.Linear(2, 2)
+    expected = {"shape": "too many"}
+    given = dict(token_ids=IDS, pad_id=0, vocab_size=5)
     decorate = parametrize_with_checks(
-        {"it": lambda: dict(model=unused, token_ids=IDS, pad_id=0)}
+        {"it": lambda: dict(model=unused, expected_failures=expected, **given)}
     )
     checks = {p.id: p.values[0] for p in decorate.args[1]}
     with pytest.warns(UserWarning, match="gradients: .*more.weight"):
@@ -237,3 +242,5 @@ def test_a_warning_of_a_check_is_one_of_python():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         checks["it-future"]()
+    with pytest.raises(pytest.xfail.Exception, match="too many"):
+        checks["it-shape"]()

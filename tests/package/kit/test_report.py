@@ -113,6 +113,8 @@ def test_a_report_explains(capsys):
     said = capsys.readouterr().out
     assert said.startswith("The loss is too good\n")
     assert "Check:" in said
+    with pytest.raises(ValueError, match="no check 'x' was chosen"):
+        report("failed").explain("x")
 
 
 def test_a_shell_explains(monkeypatch, capsys):
@@ -148,6 +150,15 @@ def test_a_shell_asks_a_folder(tmp_path, monkeypatch, capsys, weights, broken):
     said = capsys.readouterr().out
     assert ("NaN or infinity" in said) is wrong
     assert f"pad_id={59 if weights else 0}" in said
+    assert "Asked is transformers.LlamaForCausalLM" in said
+
+
+def test_a_folder_that_is_not_there(monkeypatch):
+    pytest.importorskip("transformers")
+    pytest.importorskip("torch")
+    monkeypatch.setattr(sys, "argv", ["kit", "no_such_folder"])
+    with pytest.raises(SystemExit, match="no folder with a config.json"):
+        main()
 
 
 @pytest.mark.parametrize("framework", ["torch", "tensorflow", "keras"])

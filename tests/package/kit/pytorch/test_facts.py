@@ -617,7 +617,7 @@ class Cached(nn.Module):
         past = past_key_values
         start = 0 if past is None else past[0].shape[1]
         new = torch.arange(input_ids.shape[1])
-        at = new + (0 if self.bug == "position" else start)
+        at = (new + (0 if self.bug == "position" else start))[None]
         if position_ids is not None and self.bug != "position":
             at = position_ids
         x = self.table(input_ids) + self.places(at)
@@ -653,16 +653,17 @@ def test_a_cache_is_read_without_being_asked_for(models):
 @pytest.mark.parametrize(
     ("bug", "says"),
     [
-        ("position", "one token at a time"),
+        ("position", "first in places (Embedding) or in what it is given"),
         ("order", "three tokens at a time"),
         ("corner", "three tokens at a time"),
-        ("kept", "what is kept from earlier calls"),
+        ("kept", "what is kept of earlier calls"),
     ],
 )
 def test_a_wrong_cache_is_found(models, bug, says):
     report = check_model(Cached(bug), IDS)
     assert "cached" in report.failed
     assert says in report["cached"].sentence
+    assert "They part at position" in report["cached"].sentence
 
 
 def test_a_cache_of_ones_own_is_read_by_step(models):
