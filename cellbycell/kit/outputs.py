@@ -92,8 +92,8 @@ def as_rows(token_ids: Any, name: str = "token_ids") -> np.ndarray:
 
 
 def plain(x: Any) -> Any:
-    """Return a tensor of PyTorch on the CPU, without its history."""
-    return x.detach().cpu() if hasattr(x, "detach") else x
+    """Return a tensor of PyTorch as an array; all else as it is."""
+    return x.detach().cpu().numpy() if hasattr(x, "detach") else x
 
 
 def tokens_in(

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from .outputs import masks_for, named_parts
+from .outputs import named_parts
 
 HALVES = {torch.float16, torch.bfloat16}
 
@@ -36,14 +36,17 @@ def arguments_of(model: nn.Module) -> dict[str, inspect.Parameter]:
         return {n: inspect.Parameter(n, kind, default=None) for n in names}
     kinds = {p.kind for p in found.values()}
     inside = [*model.children()]
-    one = np.ones((1, 1), bool)
     if inspect.Parameter.VAR_KEYWORD in kinds and len(inside) == 1:
-        if not masks_for(found, (one, one)):
-            found |= {
-                name: p.replace(default=None)
-                for name, p in arguments_of(inside[0]).items()
-                if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
-            }
+        others = arguments_of(inside[0]).items()
+        kinds = {
+            inspect.Parameter.VAR_KEYWORD,
+            inspect.Parameter.VAR_POSITIONAL,
+        }
+        found = {
+            name: p.replace(default=None)
+            for name, p in others
+            if p.kind not in kinds
+        } | found
     return found
 
 
