@@ -28,6 +28,11 @@ def parametrize_with_checks(
     models
         {name: function without arguments that returns the arguments of
         `check_model`}.
+
+    Returns
+    -------
+    Callable
+        The decorator, for a test that takes `check` and calls it.
     """
     import pytest
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 import textwrap
 import traceback
 from collections.abc import Iterator
@@ -185,7 +186,9 @@ class Report:
 
     def __str__(self) -> str:
         """Return the report as a table, as wide as the terminal."""
-        columns = shutil.get_terminal_size((79, 24)).columns
+        columns = 79  # what is written to a file is the same everywhere
+        if sys.stdout.isatty():
+            columns = shutil.get_terminal_size().columns
         width, lines = max(60, min(columns, 110)), []
         wide = max([10, *(len(result.name) for result in self)])
         for name, status, sentence in self.rows():

@@ -51,6 +51,7 @@ def test_what_was_not_asked_for_one_reason_is_one_row():
 @pytest.mark.parametrize(("columns", "longest"), [("200", 110), ("70", 70)])
 def test_a_report_is_as_wide_as_the_terminal(monkeypatch, columns, longest):
     monkeypatch.setitem(os.environ, "COLUMNS", columns)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     said = str(Report([Result("pads", "failed", "word " * 99, "x")], []))
     assert longest - 5 <= max(map(len, said.split("\n"))) <= longest
 
