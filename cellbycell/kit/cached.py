@@ -65,7 +65,7 @@ def cached(asked: Asked) -> str:
             found = read(asked, copy, ids, cuts(begin, count, length), given)
         except Exception as error:
             # A state that one token moves on; nobody gets wrong numbers.
-            if count == 1:
+            if count == 1 or isinstance(error, (Failed, NotAsked)):
                 raise
             refused = f" Not {how}: {first_line(error)}"
             continue
