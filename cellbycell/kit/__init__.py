@@ -289,7 +289,9 @@ def rows_of(
     token_ids: Any, decoder_ids: Any, targets: Any, pad_id: int | None
 ) -> tuple[tuple[np.ndarray, ...], np.ndarray | None]:
     """Return the ids and the targets as arrays; raise what does not fit."""
-    whole = isinstance(pad_id, (int, np.integer)) and pad_id is not True
+    whole = isinstance(pad_id, (int, np.integer)) and not isinstance(
+        pad_id, bool
+    )
     if pad_id is not None and not whole:
         raise TypeError(f"pad_id should be a whole number, not {pad_id!r}")
     given = {"token_ids": token_ids, "decoder_ids": decoder_ids}
@@ -378,6 +380,7 @@ def settle_masks(asked: Asked) -> None:
     if is_keras or asked.pad_id is None or not model.unsure_masks:
         return
     model.either_was_tried = True
+    notes = [*model.notes]
     for model.either in ("tokens", "pads"):
         try:
             invariance.pads_on_the_right(
@@ -390,6 +393,7 @@ def settle_masks(asked: Asked) -> None:
         break
     else:
         model.either = None
+    model.notes[:] = notes  # what was noted of the readings that are wrong
     asked.__dict__.pop("first", None)
 
 

@@ -89,15 +89,21 @@ def ask_folder(folder: str, weights: bool = False, **options: Any) -> Report:
     folder: with config.json, and, if weights, with the model's own weights;
     else a small model of the same kind is made, whose layers are as many as
     its config names kinds of layers, two at least. options: of `check_model`.
+    Raises ValueError if there is no config, or none of Transformers' models.
     """
     import torch
     import transformers
 
     if not Path(folder, "config.json").is_file():
-        raise SystemExit(f"{folder}: no folder with a config.json")
+        raise ValueError(f"{folder}: no folder with a config.json")
     config = transformers.AutoConfig.from_pretrained(folder)
-    name = (config.architectures or ["AutoModelForCausalLM"])[0]
-    made = getattr(transformers, name)
+    name = (config.architectures or ["none"])[0]
+    made = getattr(transformers, name, None)
+    if made is None:
+        raise ValueError(
+            f"{folder}: its architectures name {name}, which is no class of "
+            "Transformers: make the model, and give it to check_model"
+        )
     if weights:
         model = made.from_pretrained(folder)
     else:
@@ -145,7 +151,10 @@ def main() -> int:
         return 0
     if not given.folder:
         parser.error("give a folder, or --explain CHECK")
-    report = ask_folder(given.folder, given.weights)
+    try:
+        report = ask_folder(given.folder, given.weights)
+    except ValueError as error:
+        parser.error(str(error))
     print(report)
     return 0 if report.ok else 1
 

@@ -25,10 +25,10 @@ ADVICE = {
 def cached(asked: Asked) -> str:
     """Do rows that are read in parts, with a cache, have the same outputs?
 
-    One token at a time, without masks or positions; three at a time, with
-    both; and, where a model takes masks, with pads on the left, another
-    number in each row. All with the same copy, which in the end is asked
-    without a cache once more.
+    One token at a time, without masks; three at a time, with masks; and,
+    where a model takes masks, one at a time with positions and with pads on
+    the left, another number in each row. All with the same copy, which in the
+    end is asked without a cache once more.
     """
     asked.refuse_two_way()
     asked.refuse_random()
@@ -43,11 +43,11 @@ def cached(asked: Asked) -> str:
         raise Lacks("give sequences of four tokens or more.")
     rest = asked.ids[:-1]
     full = tuple(asked.fill_pads(x, i) for i, x in enumerate(asked.ids))
-    first = max(1, min(4, length // 3))
+    few = max(1, min(4, length // 3))
     none, masks = {"mask": False}, {"mask": True}
-    plans = [("one token at a time", full, first, 1, none)]
-    if first + 3 <= length:
-        plans.append(("three tokens at a time", asked.ids, first, 3, masks))
+    plans = [("one token at a time", full, few, 1, none)]
+    if few + 3 <= length:
+        plans.append(("three tokens at a time", asked.ids, few, 3, masks))
     takes = asked.model.takes_mask and not own and not asked.model.hub_cache
     if asked.pad_id is not None and takes and not rest:
         left = on_the_left(asked)

@@ -116,7 +116,7 @@ class TorchModel(AskedModel):
             if has_own_forward(part) and not only_compiled(part)
         ]
         if own:
-            self.ask_itself(f"its forward is a function around {own[0] or 1}")
+            self.ask_itself(f"the forward of {own[0] or 'it'} was replaced")
         elif self.call is not None and self.answers_without():
             self.ask_itself("call= calls it, not the model that it is given")
             if self.answers_without():

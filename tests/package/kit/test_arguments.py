@@ -67,6 +67,7 @@ def test_what_a_tokenizer_returns_is_taken():
     ("given", "error", "says"),
     [
         ({"pad_id": "0"}, TypeError, "pad_id should be a whole number"),
+        ({"pad_id": False}, TypeError, "pad_id should be a whole number"),
         ({"causal": "no"}, TypeError, "causal should be True or False"),
         ({"untrained": 1}, TypeError, "untrained should be"),
         ({"only": ["futur"]}, ValueError, "no check 'futur'; there are shape"),

@@ -154,12 +154,28 @@ def test_a_shell_asks_a_folder(tmp_path, monkeypatch, capsys, weights, broken):
     assert "Asked is transformers.LlamaForCausalLM" in said
 
 
-def test_a_folder_that_is_not_there(monkeypatch):
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        (None, "no folder with a config.json"),
+        ('{"model_type": "llama"}', "name none, which is no class"),
+        (
+            '{"model_type": "llama", "architectures": ["OurLlama"]}',
+            "name OurLlama, which is no class",
+        ),
+    ],
+)
+def test_a_folder_that_cannot_be_asked(
+    tmp_path, monkeypatch, capsys, config, says
+):
     pytest.importorskip("transformers")
     pytest.importorskip("torch")
-    monkeypatch.setattr(sys, "argv", ["kit", "no_such_folder"])
-    with pytest.raises(SystemExit, match="no folder with a config.json"):
+    if config:
+        (tmp_path / "config.json").write_text(config)
+    monkeypatch.setattr(sys, "argv", ["kit", str(tmp_path)])
+    with pytest.raises(SystemExit):
         main()
+    assert says in capsys.readouterr().err.replace("\n", " ")
 
 
 @pytest.mark.parametrize("framework", ["torch", "tensorflow", "keras"])
