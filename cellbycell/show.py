@@ -97,6 +97,21 @@ const figure = (id, controls, draw) => {
   update();
 };
 """
+# On the site the model is a file, as it is too large for every reader.
+_MODEL_SCRIPT = """const begin = () => {
+const model = window.namesModel;
+%s
+};
+const place = document.getElementById("ID");
+const load = (seen, watcher) => {
+  if (!seen.some((one) => one.isIntersecting)) return;
+  watcher.disconnect();
+  const root = document.documentElement.dataset.content_root;
+  const src = `${root}_static/names_model.js`;
+  document.head.append(make("script", {src, onload: begin}));
+};
+if (window.namesModel) begin();
+else new IntersectionObserver(load, {rootMargin: "200px"}).observe(place);"""
 
 
 def print_table(columns, rows):
@@ -119,7 +134,7 @@ def print_table(columns, rows):
         print(f"{name:{widths[0]}}", *cells, sep="  ")
 
 
-def show_figure(name, controls, picture, said, data, script):
+def show_figure(name, controls, picture, said, data, script, model=None):
     """Return a picture that its controls move, where scripts may run.
 
     Parameters
@@ -138,6 +153,10 @@ def show_figure(name, controls, picture, said, data, script):
     script
         JavaScript: a function of the controls' values and the parts, which
         draws anew and returns the sentence.
+    model
+        What the script calls by this name: JavaScript that sets
+        `window.namesModel`. The site moves it into a file, which a page loads
+        when the reader is near.
 
     Returns
     -------
@@ -147,14 +166,18 @@ def show_figure(name, controls, picture, said, data, script):
     from IPython.display import HTML
 
     style = _FIGURE_STYLE.replace("\n", "")
+    start = f'figure("{name}-figure", {json.dumps(controls)}, {script});'
+    before = ""
+    if model is not None:
+        before = f"<script>{model}</script>"
+        start = _MODEL_SCRIPT.replace("ID", f"{name}-figure") % start
     return HTML(
         f'<div id="{name}-figure" class="moving"><style>{style}</style>'
         f'{picture}<p data-part="said" aria-live="polite">{said}</p></div>'
-        f"<script>(() => {{\nconst SHADES = {json.dumps(SHADES)};\n"
+        f"{before}<script>(() => {{\nconst SHADES = {json.dumps(SHADES)};\n"
         f"const SIGNED = {json.dumps(SIGNED)};\n"
         f"const data = {json.dumps(data)};{_FIGURE_SCRIPT}"
-        f'figure("{name}-figure", {json.dumps(controls)}, {script});\n'
-        "})();</script>"
+        f"{start}\n}})();</script>"
     )
 
 

@@ -1,8 +1,9 @@
 """Make pages quick to load, and let no script run but their own.
 
-Scripts wait until the page is there, pictures until the reader is near. Each
-page says by a content security policy what it may load; its inline scripts
-are named by their hashes, so that no other one runs.
+Scripts wait until the page is there, pictures until the reader is near, and so
+does the model that some of them show: a notebook has it in its output, and the
+site in one file. Each page says by a content security policy what it may load;
+its inline scripts are named by their hashes, so that no other one runs.
 """
 
 import base64
@@ -29,6 +30,8 @@ INLINE = re.compile(r"<script(?![^>]*\ssrc=)[^>]*>(.*?)</script>", re.S)
 HANDLERS = ["toggleFullScreen()", "window.print()"]
 # Names, operators, brackets and spaces, which have no colour of their own.
 PLAIN_CODE = re.compile(r'<span class="(?:n|nn|nb|o|p|w)">([^<]*)</span>')
+# As show_figure writes it, where it gets a model.
+MODEL = re.compile(r"<script>(window\.namesModel = .*?)</script>", re.S)
 PICTURE = re.compile(r'<img(?=[^>]*\ssrc="[^"]*_images/([^"/]+)")')
 
 
@@ -68,7 +71,14 @@ def lighten(app, name, template, context, doctree):
             width, height = get_image_size(path)
             return f'<img loading="lazy" width="{width}" height="{height}"'
 
-        body = PLAIN_CODE.sub(r"\1", context["body"])
+        def put_aside(model):
+            file = Path(app.outdir) / "_static" / "names_model.js"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(model[1] + "\n", "utf-8")
+            return ""
+
+        body = MODEL.sub(put_aside, context["body"])
+        body = PLAIN_CODE.sub(r"\1", body)
         context["body"] = PICTURE.sub(place, body)
 
 

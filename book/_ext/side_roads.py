@@ -18,6 +18,7 @@ from sphinx import addnodes
 
 MARK = "Side road: "
 CASES = "Wrong on purpose"
+OTHERS = "The other mistakes"  # the first is told on the main road
 SETUP = "Setup"
 MANY = 3  # folded cells in a row, which would be as many bars
 # A script that put it in, or showed it, would make the text below jump.
@@ -32,13 +33,23 @@ def title(section):
     return section.next_node(nodes.title).astext()
 
 
+def tells_one(chapter):
+    """Tell whether one mistake is told, and the others are elsewhere."""
+    return OTHERS in map(title, chapter.findall(nodes.section))
+
+
 def is_aside(section):
     """Tell whether a section is to be folded."""
     above = section.parent
     return (
         title(section).startswith(MARK)
         or title(section) == SETUP
-        or (isinstance(above, nodes.section) and title(above) == CASES)
+        or title(section) == OTHERS
+        or (
+            isinstance(above, nodes.section)
+            and title(above) == CASES
+            and not tells_one(above.parent)
+        )
     )
 
 

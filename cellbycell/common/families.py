@@ -32,11 +32,11 @@ class DecoderConfig:
     scale_offset: float = 0.0  # 1.0 if scales are stored as w - 1
     heads_norm: str = "none"  # of queries and keys: "head", "width", "turned"
     pairs: bool = False  # how rotary positions pair columns; else halves
-    score_scale: float | None = None  # None: one over the root of d_head
+    score_scale: float | None = None  # None: 1 / sqrt(d_head)
     score_cap: float | None = None
     biases: tuple = ()  # projections that have one, such as "q"
     activation: str = "silu"
-    experts_asked: int = 0  # by a token
+    experts_asked: int = 0  # that a token is routed to
     to_one: bool = True  # whether their shares sum to one
     embedding_factor: float = 1.0
     residual_factor: float = 1.0

@@ -16,9 +16,12 @@ from cellbycell.pytorch.decoder import (
     evaluating,
     greedy_decode,
     to_torch_transformer,
+    write_names,
 )
+from cellbycell.pytorch.embedding import learn, name_loss
 from cellbycell.pytorch.encoder import (
     AddAndNorm,
+    Causal,
     Encoder,
     EncoderLayer,
     FeedForward,
@@ -51,11 +54,12 @@ from cellbycell.pytorch.llama import (
 from cellbycell.pytorch.masks import make_causal_mask
 from cellbycell.pytorch.multi_head_attention import (
     MultiHeadAttention,
+    SelfAttention,
     merge_heads,
     split_heads,
 )
 from cellbycell.pytorch.position_similarity import rotation_matrix
-from cellbycell.pytorch.positional_encoding import position_table
+from cellbycell.pytorch.positional_encoding import AddPositions, position_table
 from cellbycell.pytorch.rotary import (
     cosines_and_sines,
     pairs_to_halves,
@@ -81,6 +85,8 @@ from cellbycell.pytorch.training import smooth_targets, smoothed_loss
 
 __all__ = [
     "AddAndNorm",
+    "AddPositions",
+    "Causal",
     "Decoder",
     "DecoderLayer",
     "Encoder",
@@ -92,6 +98,7 @@ __all__ = [
     "LlamaLayer",
     "MultiHeadAttention",
     "RMSNorm",
+    "SelfAttention",
     "SwiGLU",
     "Transformer",
     "append_ids",
@@ -115,11 +122,13 @@ __all__ = [
     "keep_min_p",
     "keep_top_k",
     "keep_top_p",
+    "learn",
     "llama_weights",
     "load_llama",
     "make_causal_mask",
     "merge_heads",
     "mixture",
+    "name_loss",
     "normalise",
     "pairs_to_halves",
     "position_table",
@@ -141,4 +150,5 @@ __all__ = [
     "to_torch_transformer",
     "turn_heads",
     "with_sink",
+    "write_names",
 ]

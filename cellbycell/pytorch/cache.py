@@ -41,7 +41,9 @@ def attend_grouped(query, key, value, mask=None):
     """
     key_heads = key.shape[1]
     groups = query.unflatten(1, (key_heads, -1))  # (B, C, H // C, T, K)
-    output, _ = attend(groups, key[:, :, None], value[:, :, None], mask)
+    key = key[:, :, None]  # (B, C, 1, S, K)
+    value = value[:, :, None]  # (B, C, 1, S, K)
+    output, _ = attend(groups, key, value, mask)
     return output.flatten(1, 2)  # (B, H, T, K)
 
 
@@ -67,11 +69,11 @@ def greedy(logits):
 def generate(
     model, token_ids, max_len, end_id=None, key_mask=None, choose=greedy
 ):
-    """Return token_ids (B, T) and the ids that a model writes behind them.
+    """Return token_ids (B, T) and the ids that a model writes after them.
 
     max_len at most, zeros after end_id. model: ids (B, T) to logits (B, T, N);
     if it takes a cache, it reads each id once. key_mask (B, T), True = a
-    token; pads stand on the left. choose: logits (B, N) to ids (B,).
+    token; pads are on the left. choose: logits (B, N) to ids (B,).
     """
     written, cache = token_ids.long(), []
     has_ended = torch.zeros_like(written[:, 0], dtype=torch.bool)  # (B,)

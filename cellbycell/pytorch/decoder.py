@@ -39,7 +39,6 @@ class DecoderLayer(nn.Module):
         self, d_model, num_heads, d_ff, norm_first=False, dropout=0.0
     ):
         super().__init__()
-        # An encoder layer's parts first: one seed, equal weights in both.
         self.attention = MultiHeadAttention(d_model, num_heads, dropout)
         self.feed_forward = FeedForward(d_model, d_ff, dropout)
         self.around_attention = AddAndNorm(d_model, norm_first, dropout)
@@ -49,13 +48,13 @@ class DecoderLayer(nn.Module):
 
     def forward(self, x, memory=None, attention_mask=None, memory_mask=None):
         x = self.around_attention(
-            x, sublayer=lambda x: self.attention(x, x, x, attention_mask)
+            x, sublayer=lambda y: self.attention(y, y, y, attention_mask)
         )
         if memory is not None:
             x = self.around_cross_attention(
                 x,
-                sublayer=lambda x: self.cross_attention(
-                    x, memory, memory, memory_mask
+                sublayer=lambda y: self.cross_attention(
+                    y, memory, memory, memory_mask
                 ),
             )
         return self.around_feed_forward(x, sublayer=self.feed_forward)
@@ -142,7 +141,8 @@ class Transformer(nn.Module):
         return self.linear(self.decoder(x, memory, causal_mask, memory_mask))
 
     def forward(self, source_ids, input_ids):
-        return self.decode(input_ids, *self.encode(source_ids))
+        memory, memory_mask = self.encode(source_ids)
+        return self.decode(input_ids, memory, memory_mask)
 
 
 def draw_model(model, seed):
@@ -215,3 +215,22 @@ def to_torch_transformer(model):
     for theirs, ours in _model_pairs(library, model, lambda p: p.data):
         theirs.copy_(ours)
     return library
+
+
+def write_names(model, count, max_len=20, seed=0):
+    """Return the rows of ids (B, T) of names that a model writes.
+
+    model: from ids (B, T) to logits (B, T, N). A row begins with a dot, id 0;
+    each letter is drawn by its probability; zeros follow the end.
+    """
+    points = np.random.default_rng(seed).random((count, max_len))
+    written = np.zeros((count, 1), dtype=np.int64)  # (B, 1)
+    with evaluating(model):
+        for point in points.T:
+            logits = model(torch.tensor(written))[:, -1]  # (B, N)
+            shares = logits.softmax(dim=-1).numpy()  # (B, N)
+            next_ids = (shares.cumsum(axis=-1) < point[:, None]).sum(axis=-1)
+            next_ids = next_ids.clip(max=shares.shape[1] - 1)  # (B,)
+            next_ids[(written[:, 1:] == 0).any(axis=1)] = 0  # it has ended
+            written = np.append(written, next_ids[:, None], axis=1)
+    return written

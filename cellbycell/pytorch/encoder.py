@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from cellbycell.pytorch.masks import make_causal_mask
 from cellbycell.pytorch.multi_head_attention import MultiHeadAttention
 
 
@@ -30,6 +31,13 @@ def draw_weights(layer, seed, spread=0.1):
         weight.data.copy_(torch.tensor(values.T))  # on its own device
 
 
+def _widen(x):
+    """Return x as floating-point numbers, and the same in float32 at least."""
+    if not x.is_floating_point():
+        x = x.to(torch.float32)
+    return x, x.to(torch.promote_types(x.dtype, torch.float32))
+
+
 def normalise(x, epsilon=1e-5):
     """Give each row a mean of zero and a variance of one.
 
@@ -37,10 +45,7 @@ def normalise(x, epsilon=1e-5):
     A row of equal numbers becomes zeros.
     Source: Ba et al. 2016, section 3.
     """
-    if not x.is_floating_point():
-        x = x.to(torch.float32)
-    # float16 ends at 65504, and a square soon passes that: use float32.
-    wide = x.to(torch.promote_types(x.dtype, torch.float32))
+    x, wide = _widen(x)
     wide = wide - wide[..., :1]  # so that equal numbers are zeros exactly
     centred = wide - wide.mean(dim=-1, keepdim=True)  # (..., D)
     variance = centred.square().mean(dim=-1, keepdim=True)  # (..., 1)
@@ -78,9 +83,7 @@ class RMSNorm(nn.Module):
         self.scale = nn.Parameter(torch.ones(d_model))  # (D,)
 
     def forward(self, x):
-        if not x.is_floating_point():
-            x = x.to(torch.float32)
-        wide = x.to(torch.promote_types(x.dtype, torch.float32))
+        x, wide = _widen(x)
         square = wide.square().mean(dim=-1, keepdim=True)  # (..., 1)
         fraction = wide * torch.rsqrt(square + self.epsilon)  # (..., D)
         return fraction.to(x.dtype) * self.scale
@@ -161,7 +164,7 @@ class EncoderLayer(nn.Module):
 
     def forward(self, x, attention_mask=None):
         x = self.around_attention(
-            x, sublayer=lambda x: self.attention(x, x, x, attention_mask)
+            x, sublayer=lambda y: self.attention(y, y, y, attention_mask)
         )
         return self.around_feed_forward(x, sublayer=self.feed_forward)
 
@@ -193,3 +196,17 @@ class Encoder(nn.Module):
         for layer in self.layers:
             x = layer(x, attention_mask)
         return self.norm(x)
+
+
+class Causal(nn.Module):
+    """A layer or a stack whose queries read no later position.
+
+    x (B, T, D); result (B, T, D). encoder: takes x and an attention_mask.
+    """
+
+    def __init__(self, encoder):
+        super().__init__()
+        self.encoder = encoder
+
+    def forward(self, x):
+        return self.encoder(x, make_causal_mask(x.shape[1]))

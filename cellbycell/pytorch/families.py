@@ -33,7 +33,7 @@ def soft_cap(x, cap):
 
 
 def turn_heads(x, number, config):
-    """Return heads x (B, H, T, K), turned as layer number turns them."""
+    """Return heads x (B, H, T, K) after the rotation of layer number."""
     base = config.bases[number]
     if base is None:
         return x
@@ -47,14 +47,14 @@ def asking_heads(x, weights, number, part, config):
     name = f"model.layers.{number}.self_attn.{part}"
     heads = config.num_heads if part == "q" else config.key_heads
 
-    def normed(y, when):
+    def norm_if(when, y):
         if config.heads_norm != when:
             return y
         return scale_rows(y, weights, f"{name}_norm", config)
 
-    y = normed(project(x, weights, f"{name}_proj", config), "width")
-    y = normed(split_heads(y, heads), "head")  # (B, H, T, K)
-    return normed(turn_heads(y, number, config), "turned")
+    y = norm_if("width", project(x, weights, f"{name}_proj", config))
+    y = norm_if("head", split_heads(y, heads))  # (B, H, T, K)
+    return norm_if("turned", turn_heads(y, number, config))
 
 
 def self_attention(x, weights, number, config):
@@ -90,6 +90,39 @@ def feed_forward(x, weights, name, config):
     return project(wide, weights, f"{name}.down_proj", config)
 
 
+def run_layer(x, weights, number, config):
+    """Return x (B, T, D) after layer number, (B, T, D)."""
+    name = f"model.layers.{number}"
+
+    def norm_at(place, y):
+        if config.norms[place] is None:
+            return y
+        norm = f"{name}.{config.norms[place]}"
+        return scale_rows(y, weights, norm, config)
+
+    sublayer = mixture if config.num_experts else feed_forward
+    first = norm_at(0, x)
+    found = norm_at(1, self_attention(first, weights, number, config))
+    if config.side_by_side:
+        found = found + sublayer(first, weights, f"{name}.mlp", config)
+        return x + config.residual_factor * found
+    x = x + config.residual_factor * found
+    found = sublayer(norm_at(2, x), weights, f"{name}.mlp", config)
+    return x + config.residual_factor * norm_at(3, found)
+
+
+def run_decoder(weights, token_ids, config):
+    """Return the logits (B, T, N) of token_ids (B, T)."""
+    table = weights["model.embed_tokens.weight"]  # (N, D)
+    x = config.embedding_factor * table[token_ids]  # (B, T, D)
+    for number in range(len(config.bases)):
+        x = run_layer(x, weights, number, config)
+    x = scale_rows(x, weights, "model.norm", config)
+    head = table if config.tied else weights["lm_head.weight"]  # (N, D)
+    logits = config.logit_factor * x @ head.mT  # (B, T, N)
+    return soft_cap(logits, config.logit_cap)
+
+
 def router_shares(scores, count, to_one):
     """Return the shares (..., C) of C experts from scores (..., C).
 
@@ -115,36 +148,3 @@ def mixture(x, weights, name, config):
         * feed_forward(x, weights, f"{name}.experts.{e}", config)
         for e in range(shares.shape[-1])
     )
-
-
-def run_layer(x, weights, number, config):
-    """Return x (B, T, D) after layer number, (B, T, D)."""
-    name = f"model.layers.{number}"
-
-    def normed(y, place):
-        if config.norms[place] is None:
-            return y
-        norm = f"{name}.{config.norms[place]}"
-        return scale_rows(y, weights, norm, config)
-
-    sublayer = mixture if config.num_experts else feed_forward
-    first = normed(x, 0)
-    found = normed(self_attention(first, weights, number, config), 1)
-    if config.side_by_side:
-        found = found + sublayer(first, weights, f"{name}.mlp", config)
-        return x + config.residual_factor * found
-    x = x + config.residual_factor * found
-    found = sublayer(normed(x, 2), weights, f"{name}.mlp", config)
-    return x + config.residual_factor * normed(found, 3)
-
-
-def run_decoder(weights, token_ids, config):
-    """Return the logits (B, T, N) of token_ids (B, T)."""
-    table = weights["model.embed_tokens.weight"]  # (N, D)
-    x = config.embedding_factor * table[token_ids]  # (B, T, D)
-    for number in range(len(config.bases)):
-        x = run_layer(x, weights, number, config)
-    x = scale_rows(x, weights, "model.norm", config)
-    head = table if config.tied else weights["lm_head.weight"]  # (N, D)
-    logits = config.logit_factor * x @ head.mT  # (B, T, N)
-    return soft_cap(logits, config.logit_cap)

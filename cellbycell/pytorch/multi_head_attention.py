@@ -4,6 +4,7 @@ Built and explained in the chapter *Multi-head attention* of the book.
 Written by `make package`: change it in the chapter.
 """
 
+import torch
 from torch import nn
 
 from cellbycell.common.multi_head_attention import head_width, mask_per_head
@@ -60,3 +61,20 @@ class MultiHeadAttention(nn.Module):
         output, weights = attend(query, key, value, mask, self.dropout)
         output = self.output_proj(merge_heads(output))  # (B, T, D)
         return (output, weights) if need_weights else output
+
+
+class SelfAttention(nn.Module):
+    """Add to each vector what it reads from its sequence.
+
+    x (B, T, D); result (B, T, D). causal: a query reads the keys up to its
+    own position, and no later ones.
+    """
+
+    def __init__(self, attention, causal=True):
+        super().__init__()
+        self.attention, self.causal = attention, causal
+
+    def forward(self, x):
+        mask = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool)  # (T, T)
+        mask = mask.tril() if self.causal else mask
+        return x + self.attention(x, x, x, mask)

@@ -4,7 +4,6 @@ Built and explained in the chapter *Attention in tiles* of the book.
 Written by `make package`: change it in the chapter.
 """
 
-import functools
 import math
 
 import torch
@@ -56,16 +55,16 @@ def attend_in_tiles(query, key, value, attention_mask, size):
     """
     rows = []
     for t in range(0, query.shape[-2], size):
-        tiles = (
-            attend_with_sum(
+        kept = None
+        for s in range(0, key.shape[-2], size):
+            tile = attend_with_sum(
                 query[..., t : t + size, :],
                 key[..., s : s + size, :],
                 value[..., s : s + size, :],
                 attention_mask[..., t : t + size, s : s + size],
             )
-            for s in range(0, key.shape[-2], size)
-        )
-        rows.append(functools.reduce(join_attention, tiles))
+            kept = join_attention(kept, tile) if s else tile
+        rows.append(kept)
     outputs, totals = zip(*rows, strict=True)
     output = torch.cat(outputs, dim=-2)  # (..., T, V)
     total = torch.cat(totals, dim=-1)  # (..., T)
@@ -84,11 +83,14 @@ def tile_gradients(query, key, value, attention_mask, kept, grad):
         x.to(total.dtype) for x in (query, key, value, output, grad)
     )
     root = math.sqrt(query.shape[-1])
+    # The weights, computed again.
     scores = query @ key.mT / root  # (..., T, S)
     weights = torch.exp(scores - _zero_if_empty(total)[..., None])
     weights = weights.masked_fill(~attention_mask, 0.0)  # (..., T, S)
+    # What they get, less its weighted mean over the row.
+    weight_grad = grad @ value.mT  # (..., T, S)
     mean = (grad * output).sum(dim=-1, keepdim=True)  # (..., T, 1)
-    score_grad = weights * (grad @ value.mT - mean) / root  # (..., T, S)
+    score_grad = weights * (weight_grad - mean) / root  # (..., T, S)
     key_grad = score_grad.mT @ query  # (..., S, K)
     value_grad = weights.mT @ grad  # (..., S, V)
     return score_grad @ key, key_grad, value_grad

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 
 def smooth_targets(target_ids, vocab_size, smoothing=0.1, dtype=torch.float32):
-    """Return the probabilities that are asked for, (B, T, N).
+    """Return the probabilities to predict, (B, T, N).
 
     target_ids (B, T); the framework raises its own error unless all of them
     are at least 0 and less than vocab_size.
@@ -27,7 +27,7 @@ def smoothed_loss(logits, target_ids, smoothing=0.1):
     dtype = torch.promote_types(logits.dtype, torch.float32)
     targets = smooth_targets(target_ids, logits.shape[-1], smoothing, dtype)
     logs = logits.to(dtype).log_softmax(dim=-1)  # (B, T, N)
-    # Without smoothing, 0 * -inf would be NaN.
+    # A token with the logit -inf: its log times 0 would be NaN.
     logs = logs.masked_fill(targets == 0, 0)
     losses = -(targets * logs).sum(dim=-1)  # (B, T)
     kept = losses[target_ids != 0]

@@ -15,9 +15,12 @@ from cellbycell.tensorflow.decoder import (
     draw_model_tf,
     evaluating_tf,
     greedy_decode_tf,
+    write_names_tf,
 )
+from cellbycell.tensorflow.embedding import learn_tf, name_loss_tf
 from cellbycell.tensorflow.encoder import (
     AddAndNormTF,
+    CausalTF,
     EncoderLayerTF,
     EncoderTF,
     FeedForwardTF,
@@ -50,12 +53,16 @@ from cellbycell.tensorflow.llama import (
 from cellbycell.tensorflow.masks import make_causal_mask_tf
 from cellbycell.tensorflow.multi_head_attention import (
     MultiHeadAttentionTF,
+    SelfAttentionTF,
     merge_heads_tf,
     split_heads_tf,
     to_keras_layer,
 )
 from cellbycell.tensorflow.position_similarity import rotation_matrix_tf
-from cellbycell.tensorflow.positional_encoding import position_table_tf
+from cellbycell.tensorflow.positional_encoding import (
+    AddPositionsTF,
+    position_table_tf,
+)
 from cellbycell.tensorflow.rotary import (
     cosines_and_sines_tf,
     pairs_to_halves_tf,
@@ -81,6 +88,8 @@ from cellbycell.tensorflow.training import smooth_targets_tf, smoothed_loss_tf
 
 __all__ = [
     "AddAndNormTF",
+    "AddPositionsTF",
+    "CausalTF",
     "DecoderLayerTF",
     "DecoderTF",
     "EncoderLayerTF",
@@ -92,6 +101,7 @@ __all__ = [
     "LlamaTF",
     "MultiHeadAttentionTF",
     "RMSNormTF",
+    "SelfAttentionTF",
     "SwiGLUTF",
     "TransformerTF",
     "append_ids_tf",
@@ -115,11 +125,13 @@ __all__ = [
     "keep_min_p_tf",
     "keep_top_k_tf",
     "keep_top_p_tf",
+    "learn_tf",
     "llama_weights_tf",
     "load_llama_tf",
     "make_causal_mask_tf",
     "merge_heads_tf",
     "mixture_tf",
+    "name_loss_tf",
     "normalise_tf",
     "pairs_to_halves_tf",
     "position_table_tf",
@@ -141,4 +153,5 @@ __all__ = [
     "to_keras_layer",
     "turn_heads_tf",
     "with_sink_tf",
+    "write_names_tf",
 ]

@@ -44,7 +44,9 @@ def attend_grouped_tf(query, key, value, mask=None):
     """
     shape = (query.shape[0], key.shape[1], -1, *query.shape[2:])
     groups = tf.reshape(query, shape)  # (B, C, H // C, T, K)
-    output, _ = attend_tf(groups, key[:, :, None], value[:, :, None], mask)
+    key = key[:, :, None]  # (B, C, 1, S, K)
+    value = value[:, :, None]  # (B, C, 1, S, K)
+    output, _ = attend_tf(groups, key, value, mask)
     return tf.reshape(output, query.shape)  # (B, H, T, K)
 
 
@@ -70,11 +72,11 @@ def greedy_tf(logits):
 def generate_tf(
     model, token_ids, max_len, end_id=None, key_mask=None, choose=greedy_tf
 ):
-    """Return token_ids (B, T) and the ids that a model writes behind them.
+    """Return token_ids (B, T) and the ids that a model writes after them.
 
     max_len at most, zeros after end_id. model: ids (B, T) to logits (B, T, N);
     if it takes a cache, it reads each id once. key_mask (B, T), True = a
-    token; pads stand on the left. choose: logits (B, N) to ids (B,).
+    token; pads are on the left. choose: logits (B, N) to ids (B,).
     """
     written, cache = tf.cast(token_ids, tf.int64), []
     has_ended = tf.zeros_like(written[:, 0], tf.bool)  # (B,)

@@ -37,7 +37,6 @@ class DecoderLayerTF(keras.layers.Layer):
         self, d_model, num_heads, d_ff, norm_first=False, dropout=0.0
     ):
         super().__init__()
-        # An encoder layer's parts first: one seed, equal weights in both.
         self.attention = MultiHeadAttentionTF(d_model, num_heads, dropout)
         self.feed_forward = FeedForwardTF(d_model, d_ff, dropout)
         self.around_attention = AddAndNormTF(d_model, norm_first, dropout)
@@ -52,13 +51,13 @@ class DecoderLayerTF(keras.layers.Layer):
 
     def call(self, x, memory=None, attention_mask=None, memory_mask=None):
         x = self.around_attention(
-            x, sublayer=lambda x: self.attention(x, x, x, attention_mask)
+            x, sublayer=lambda y: self.attention(y, y, y, attention_mask)
         )
         if memory is not None:
             x = self.around_cross_attention(
                 x,
-                sublayer=lambda x: self.cross_attention(
-                    x, memory, memory, memory_mask
+                sublayer=lambda y: self.cross_attention(
+                    y, memory, memory, memory_mask
                 ),
             )
         return self.around_feed_forward(x, sublayer=self.feed_forward)
@@ -152,7 +151,8 @@ class TransformerTF(keras.layers.Layer):
         return tf.matmul(x, self.embedding.embeddings, transpose_b=True)
 
     def call(self, source_ids, input_ids):
-        return self.decode(input_ids, *self.encode(source_ids))
+        memory, memory_mask = self.encode(source_ids)
+        return self.decode(input_ids, memory, memory_mask)
 
 
 def draw_model_tf(model, seed):
@@ -201,4 +201,23 @@ def greedy_decode_tf(model, source_ids, start_id, end_id, max_len):
             next_ids = tf.argmax(logits[:, -1], -1, written.dtype)  # (B,)
             next_ids = tf.where(has_ended, tf.zeros_like(next_ids), next_ids)
             written = append_ids_tf(written, next_ids)
+    return written
+
+
+def write_names_tf(model, count, max_len=20, seed=0):
+    """Return the rows of ids (B, T) of names that a model writes.
+
+    model: from ids (B, T) to logits (B, T, N). A row begins with a dot, id 0;
+    each letter is drawn by its probability; zeros follow the end.
+    """
+    points = np.random.default_rng(seed).random((count, max_len))
+    written = np.zeros((count, 1), dtype=np.int64)  # (B, 1)
+    with evaluating_tf(model):
+        for point in points.T:
+            logits = model(tf.constant(written))[:, -1]  # (B, N)
+            shares = tf.nn.softmax(logits).numpy()  # (B, N)
+            next_ids = (shares.cumsum(axis=-1) < point[:, None]).sum(axis=-1)
+            next_ids = next_ids.clip(max=shares.shape[1] - 1)  # (B,)
+            next_ids[(written[:, 1:] == 0).any(axis=1)] = 0  # it has ended
+            written = np.append(written, next_ids[:, None], axis=1)
     return written

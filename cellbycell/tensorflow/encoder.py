@@ -10,6 +10,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from cellbycell.tensorflow.masks import make_causal_mask_tf
 from cellbycell.tensorflow.multi_head_attention import MultiHeadAttentionTF
 
 
@@ -29,6 +30,13 @@ def draw_weights_tf(layer, seed, spread=0.1):
         weight.assign(values)
 
 
+def _widen_tf(x):
+    """Return x as floating-point numbers, and the same in float32 at least."""
+    if not x.dtype.is_floating:
+        x = tf.cast(x, tf.float32)
+    return x, tf.cast(x, tf.float64 if x.dtype == tf.float64 else tf.float32)
+
+
 def normalise_tf(x, epsilon=1e-5):
     """Give each row a mean of zero and a variance of one.
 
@@ -36,10 +44,7 @@ def normalise_tf(x, epsilon=1e-5):
     A row of equal numbers becomes zeros.
     Source: Ba et al. 2016, section 3.
     """
-    if not x.dtype.is_floating:
-        x = tf.cast(x, tf.float32)
-    # float16 ends at 65504, and a square soon passes that: use float32.
-    wide = tf.cast(x, tf.float64 if x.dtype == tf.float64 else tf.float32)
+    x, wide = _widen_tf(x)
     wide = wide - wide[..., :1]  # so that equal numbers are zeros exactly
     centred = wide - tf.reduce_mean(wide, -1, keepdims=True)  # (..., D)
     variance = tf.reduce_mean(centred**2, -1, keepdims=True)  # (..., 1)
@@ -79,9 +84,7 @@ class RMSNormTF(keras.layers.Layer):
         self.built = True  # nothing is left for the first call
 
     def call(self, x):
-        if not x.dtype.is_floating:
-            x = tf.cast(x, tf.float32)
-        wide = tf.cast(x, tf.float64 if x.dtype == tf.float64 else tf.float32)
+        x, wide = _widen_tf(x)
         square = tf.reduce_mean(wide**2, -1, keepdims=True)  # (..., 1)
         fraction = wide * tf.math.rsqrt(square + self.epsilon)  # (..., D)
         return tf.cast(fraction, x.dtype) * self.scale
@@ -171,7 +174,7 @@ class EncoderLayerTF(keras.layers.Layer):
 
     def call(self, x, attention_mask=None):
         x = self.around_attention(
-            x, sublayer=lambda x: self.attention(x, x, x, attention_mask)
+            x, sublayer=lambda y: self.attention(y, y, y, attention_mask)
         )
         return self.around_feed_forward(x, sublayer=self.feed_forward)
 
@@ -204,3 +207,17 @@ class EncoderTF(keras.layers.Layer):
         for layer in self.layers:
             x = layer(x, attention_mask)
         return self.norm(x)
+
+
+class CausalTF(keras.layers.Layer):
+    """A layer or a stack whose queries read no later position.
+
+    x (B, T, D); result (B, T, D). encoder: takes x and an attention_mask.
+    """
+
+    def __init__(self, encoder):
+        super().__init__()
+        self.encoder = encoder
+
+    def call(self, x):
+        return self.encoder(x, make_causal_mask_tf(x.shape[1]))

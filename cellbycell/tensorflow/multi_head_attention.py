@@ -7,6 +7,7 @@ Written by `make package`: change it in the chapter.
 import math
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from cellbycell.common.multi_head_attention import (
@@ -88,3 +89,20 @@ def to_keras_layer(layer):
     kernel, bias = layer.output_proj.get_weights()
     theirs.set_weights([*arrays, kernel.reshape(*heads, d_model), bias])
     return theirs
+
+
+class SelfAttentionTF(keras.layers.Layer):
+    """Add to each vector what it reads from its sequence.
+
+    x (B, T, D); result (B, T, D). causal: a query reads the keys up to its
+    own position, and no later ones.
+    """
+
+    def __init__(self, attention, causal=True):
+        super().__init__()
+        self.attention, self.causal = attention, causal
+
+    def call(self, x):
+        mask = np.ones((x.shape[1], x.shape[1]), dtype=bool)  # (T, T)
+        mask = np.tril(mask) if self.causal else mask
+        return x + self.attention(x, x, x, mask)

@@ -4,6 +4,9 @@ Built and explained in the chapter *Positional encoding* of the book.
 Written by `make package`: change it in the chapter.
 """
 
+import math
+
+import keras
 import tensorflow as tf
 
 
@@ -20,3 +23,14 @@ def position_table_tf(seq_len, d_model, base=10000.0, dtype=tf.float32):
     pairs = tf.stack([tf.sin(angles), tf.cos(angles)], axis=-1)  # (T, C, 2)
     table = tf.reshape(pairs, (seq_len, -1))[:, :d_model]  # (T, D)
     return tf.cast(table, dtype)
+
+
+class AddPositionsTF(keras.layers.Layer):
+    """Multiply vectors by the square root of their width; add positions.
+
+    x (B, T, D); result (B, T, D).
+    """
+
+    def call(self, x):
+        seq_len, d_model = x.shape[1:]
+        return x * math.sqrt(d_model) + position_table_tf(seq_len, d_model)

@@ -4,7 +4,6 @@ Built and explained in the chapter *Attention in tiles* of the book.
 Written by `make package`: change it in the chapter.
 """
 
-import functools
 import math
 
 import keras
@@ -59,16 +58,16 @@ def attend_in_tiles_tf(query, key, value, attention_mask, size):
     """
     rows = []
     for t in range(0, query.shape[-2], size):
-        tiles = (
-            attend_with_sum_tf(
+        kept = None
+        for s in range(0, key.shape[-2], size):
+            tile = attend_with_sum_tf(
                 query[..., t : t + size, :],
                 key[..., s : s + size, :],
                 value[..., s : s + size, :],
                 attention_mask[..., t : t + size, s : s + size],
             )
-            for s in range(0, key.shape[-2], size)
-        )
-        rows.append(functools.reduce(join_attention_tf, tiles))
+            kept = join_attention_tf(kept, tile) if s else tile
+        rows.append(kept)
     outputs, totals = zip(*rows, strict=True)
     output = tf.concat(outputs, axis=-2)  # (..., T, V)
     total = tf.concat(totals, axis=-1)  # (..., T)
@@ -88,11 +87,13 @@ def tile_gradients_tf(query, key, value, attention_mask, kept, grad):
         tf.cast(x, total.dtype) for x in (query, key, value, output, grad)
     )
     root = math.sqrt(query.shape[-1])
+    # The weights, computed again.
     scores = tf.matmul(query, key, transpose_b=True) / root  # (..., T, S)
     weights = tf.exp(scores - _zero_if_empty_tf(total)[..., None])
     weights = tf.where(attention_mask, weights, tf.zeros_like(weights))
-    mean = tf.reduce_sum(grad * output, axis=-1, keepdims=True)  # (..., T, 1)
+    # What they get, less its weighted mean over the row.
     weight_grad = tf.matmul(grad, value, transpose_b=True)  # (..., T, S)
+    mean = tf.reduce_sum(grad * output, axis=-1, keepdims=True)  # (..., T, 1)
     score_grad = weights * (weight_grad - mean) / root  # (..., T, S)
     key_grad = tf.matmul(score_grad, query, transpose_a=True)  # (..., S, K)
     value_grad = tf.matmul(weights, grad, transpose_a=True)  # (..., S, V)

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 
 def smooth_targets_tf(target_ids, vocab_size, smoothing=0.1, dtype=tf.float32):
-    """Return the probabilities that are asked for, (B, T, N).
+    """Return the probabilities to predict, (B, T, N).
 
     target_ids (B, T); the framework raises its own error unless all of them
     are at least 0 and less than vocab_size.
@@ -29,7 +29,7 @@ def smoothed_loss_tf(logits, target_ids, smoothing=0.1):
     dtype = tf.float64 if logits.dtype == tf.float64 else tf.float32
     targets = smooth_targets_tf(target_ids, logits.shape[-1], smoothing, dtype)
     logs = tf.nn.log_softmax(tf.cast(logits, dtype))  # (B, T, N)
-    # Without smoothing, 0 * -inf would be NaN.
+    # A token with the logit -inf: its log times 0 would be NaN.
     logs = tf.where(targets == 0, tf.zeros_like(logs), logs)
     losses = -tf.reduce_sum(targets * logs, -1)  # (B, T)
     kept = losses[target_ids != 0]

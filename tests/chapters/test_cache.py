@@ -67,7 +67,7 @@ WRONG = {
         "turned again": step(again=True),
         "does not see itself": blind,
         "first key only": first_only,
-        "not in one order": shuffled,
+        "not in the same order": shuffled,
         "root of the width": step(root=1),
         "turn query and key by S": lambda *given: given[2],
     },
@@ -127,3 +127,101 @@ def test_grouped_attention_is_that_of_copies(chapter, key_heads):
     assert torch.allclose(found, right, atol=1e-6)
     given = [y.numpy() for y in (x, key, value, mask)]
     assert np.allclose(book["attend_grouped_tf"](*given), right, atol=1e-5)
+
+
+def near(one, other):
+    return np.allclose(one, other, atol=1e-5)
+
+
+def far(one, other):
+    return np.abs(np.asarray(one) - np.asarray(other)).max() > 0.1
+
+
+def test_cases_differ_alike_in_both_frameworks(chapter):
+    book = chapter("cache")
+    no_mistake = book["no_mistake"]
+    for name, correct in {
+        "at_zero": book["right"],
+        "twice": no_mistake,
+        "turned_again": book["right"],
+        "two_countings": no_mistake[:, :, 4:5],
+        "tiled": book["by_copies"],
+    }.items():
+        assert near(book[name], book[f"{name}_tf"]), name
+        assert far(book[name], correct), name
+    assert near(book["twice"][:, :, :4], no_mistake[:, :, :4])
+    assert near(book["tiled"][:, [0, 5]], book["by_copies"][:, [0, 5]])
+    assert near(book["weights"], book["weights_tf"])
+    assert near(book["signed_tf"], book["weights_tf"])
+    assert far(book["absolute_tf"], book["weights_tf"])
+
+
+def test_side_roads_hold_in_both_frameworks(chapter):
+    book = chapter("cache")
+    windowed, alone = book["windowed"], torch.stack(book["alone"])
+    assert near(torch.cat(book["rows"], 2), windowed)
+    assert near(book["tf"].concat(book["rows_tf"], 2), windowed)
+    assert far(windowed, book["turned_whole"])
+    for padded in (book["padded"], book["padded_tf"]):
+        assert near(padded["by token"], alone)
+        assert near(padded["by column"], alone)
+        assert far(padded["mixed"], alone)
+    one_layer = book["window_mask"].float()
+    reach = int(((one_layer @ one_layer)[-1] > 0).sum())
+    assert reach == 2 * (book["window"] - 1) + 1
+    for found in (book["by_count"], book["by_count_tf"]):
+        one, other = (
+            np.abs(np.asarray(found["true", rest] - found["in cache", rest]))
+            for rest in ("window only", "with sinks")
+        )
+        assert one.max() < 1e-4 < 0.01 < other.max()
+
+
+def test_the_libraries_keep_what_cache_bytes_counts(chapter):
+    book = chapter("cache")
+    sizes, cache = book["sizes"], book["cache"]
+    kept = [y for layer in cache.layers for y in (layer.keys, layer.values)]
+    one = book["cache_bytes"](
+        sizes.num_layers, sizes.key_heads, sizes.d_head, 1, bits=32
+    )
+    assert sum(y.nbytes for y in kept) == 4 * 22 * one  # the last is not read
+    assert book["cache_tf"].numpy().nbytes == 4 * 23 * one
+    ids = book["by_library"][:, :-1]
+    _, own = book["model"](ids, cache=[])
+    assert torch.allclose(kept[0], own[0][0], atol=1e-4)  # turned keys
+
+
+def test_checkpointing_in_training_turns_the_cache_off(chapter):
+    book = chapter("cache")
+    llama, prompts = book["llama"], book["prompts"]
+    kept = book["DynamicCache"](config=llama.config)
+    name = "activation_checkpointing"  # in older versions: gradient_...
+    if not hasattr(llama, f"{name}_enable"):
+        name = "gradient_checkpointing"
+    try:
+        llama.train()
+        getattr(llama, f"{name}_enable")()
+        llama(prompts, past_key_values=kept)
+        assert kept.get_seq_length() == 0
+    finally:
+        getattr(llama, f"{name}_disable")()
+        llama.eval()
+    llama(prompts, past_key_values=kept)
+    assert kept.get_seq_length() == prompts.shape[1]
+
+
+def test_the_mistaken_line_is_the_only_difference(chapter):
+    """With one query, or as many as keys, both ways are attend_grouped."""
+    book = chapter("cache")
+    x = torch.sin(torch.arange(2 * 4 * 5 * 6.0) ** 2).reshape(2, 4, 5, 6)
+    key, value = x[:, :2].cos(), x[:, 2:]
+    mask = torch.ones(5, 5).tril().bool()
+    for first, is_same in ((0, True), (4, True), (3, False)):
+        given = x[:, :, first:], key, value, mask[first:]
+        right = book["attend_grouped"](*given)
+        arrays = [y.numpy() for y in given]
+        for name in ("attend_masked", "attend_corner"):
+            found = book[name](*given)
+            assert near(found, book[f"{name}_tf"](*arrays))
+            same = near(found, right)
+            assert same == (is_same or name == "attend_masked")

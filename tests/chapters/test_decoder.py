@@ -286,3 +286,75 @@ def test_greedy_decoding_stops_when_all_rows_have_ended(
     assert model.steps == 4
     cut = decode(model, source, start, 2, 2).numpy()
     assert cut.tolist() == [[start, 5, 2], [start, 4, 3]]
+
+
+# How it writes names
+
+
+def by_position(rows, tensor):
+    """Return a model whose next id depends on the position alone.
+
+    rows: the probabilities (T, N) after each position.
+    """
+    logits = np.log(np.maximum(np.float32(rows), 1e-30))
+
+    def model(ids):
+        shape = (*ids.shape, logits.shape[1])
+        return tensor(np.broadcast_to(logits[: ids.shape[1]], shape).copy())
+
+    return model
+
+
+@pytest.fixture(params=["", "_tf"])
+def writes(request, book):
+    """Return write_names and what makes its framework's tensors."""
+    tensor = book["tf"].constant if request.param else torch.tensor
+    return book[f"write_names{request.param}"], tensor
+
+
+def test_letters_are_drawn_by_their_probabilities(writes):
+    write_names, tensor = writes
+    shares = [0.0, 0.5, 0.3, 0.2]
+    rows = write_names(by_position([shares], tensor), 4000, max_len=1)
+    assert rows.shape == (4000, 2) and rows.dtype == np.int64
+    assert not rows[:, 0].any()
+    found = np.bincount(rows[:, 1], minlength=4) / 4000
+    assert np.allclose(found, shares, atol=0.02) and found[0] == 0
+
+
+def test_zeros_follow_the_end_whatever_the_model_says(writes):
+    write_names, tensor = writes
+    letters = np.eye(4)[[2, 0, 3, 3]]
+    rows = write_names(by_position(letters, tensor), 2, max_len=4)
+    assert rows.tolist() == [[0, 2, 0, 0, 0]] * 2
+
+
+def test_a_row_is_the_same_in_a_longer_list_and_other_with_each_seed(writes):
+    write_names, tensor = writes
+    model = by_position(np.full((6, 9), 1 / 9), tensor)
+    few, many = (write_names(model, count, 6) for count in (3, 50))
+    assert np.array_equal(few, many[:3])
+    assert not np.array_equal(few, write_names(model, 3, 6, seed=1))
+
+
+def test_a_point_above_all_rounded_slices_gives_the_last_letter(
+    writes, monkeypatch
+):
+    class Last:
+        def random(self, shape):
+            return np.full(shape, 1 - 1e-12)
+
+    write_names, tensor = writes
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: Last())
+    model = by_position(np.full((1, 30), 1 / 30), tensor)
+    assert write_names(model, 1, 1).tolist() == [[0, 29]]
+
+
+def test_a_model_that_writes_keeps_its_mode(book):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(
+        torch.nn.Embedding(5, 8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 5)
+    )
+    one, other = (book["write_names"](model, 20) for _ in range(2))
+    assert np.array_equal(one, other)
+    assert all(part.training for part in model.modules())

@@ -318,3 +318,54 @@ def test_a_promise_is_not_believed_beside_a_padding_mask():
         given_ = given_ | {"src_mask": everything}
         found = layer(x, is_causal=True, **given_)
         assert torch.allclose(found, layer(x, **given_)) != believed
+
+
+# What learns, and what is left out of it
+
+
+@pytest.mark.parametrize("kind", ["", "TF"])
+def test_a_causal_stack_reads_no_later_position(book, kind):
+    x = np.float32(np.random.default_rng(0).normal(size=(2, 5, 6)))
+    changed = x.copy()
+    changed[:, 3, 0] += 1
+    stack = book[f"Causal{kind}"](book[f"Encoder{kind}"](2, 6, 3, 5, True))
+    tensor = book["tf"].constant if kind else torch.tensor
+    with torch.no_grad():
+        moved = np.asarray(stack(tensor(x))) - np.asarray(
+            stack(tensor(changed))
+        )
+    assert np.allclose(moved[:, :3], 0, atol=1e-6)
+    assert (abs(moved[:, 3:]).max(axis=-1) > 1e-3).all()
+
+
+@pytest.mark.parametrize("framework", ["", "_tf"])
+def test_a_narrow_model_lacks_what_it_says_and_no_more(book, framework):
+    """With silent sub-layers, a token passes a residual connection alone."""
+    ids = np.array([[3, 4, 5, 3]])
+    given = ids if framework else torch.tensor(ids)
+    for kind, passes in [
+        ("whole", True),
+        ("no norm", True),
+        ("no residual", False),
+    ]:
+        model = book[f"narrow_model{framework}"](kind, 2)
+        parts = model.layers if framework else model
+        stack = (parts[2] if framework else model[2]).encoder
+        for layer in stack.layers:
+            attention, network = layer.attention, layer.feed_forward
+            for proj in (attention.output_proj, network.narrow):
+                if framework:
+                    proj.set_weights([0 * w for w in proj.get_weights()])
+                    continue
+                for weight in proj.parameters():
+                    weight.data.zero_()
+        with torch.no_grad():
+            logits = np.asarray(model(given))[0]
+        assert (abs(logits[0] - logits[1]).max() > 1e-3) == passes
+        x = 5 + 2 * np.float32(
+            np.random.default_rng(0).normal(size=(1, 2, 32))
+        )
+        normed = stack.norm(x if framework else torch.tensor(x))
+        assert np.array_equal(
+            np.asarray(normed.detach() if not framework else normed), x
+        ) == (kind == "no norm")

@@ -1,10 +1,13 @@
-"""The chapter on families of decoders: its checkers.
+"""The chapter on families of decoders: its checkers, what it says of others.
 
 test_exercises.py tries each checker on the stub and the solution.
 """
 
+import inspect
+
 import numpy as np
 import pytest
+import torch
 
 pytestmark = pytest.mark.xdist_group("frameworks")
 
@@ -101,7 +104,7 @@ WRONG = {
             shares(divide=True),
             shares(divide=False, give=among_chosen),
         ],
-        "every expert is asked": shares(lambda x, n: np.arange(5)),
+        "every expert has a share": shares(lambda x, n: np.arange(5)),
         "a second time": shares(give=lambda s, e, b: softmax(e[b])),
         "equal shares": shares(give=lambda s, e, b: 1 / len(b)),
         "worst experts": shares(lambda x, n: np.argsort(x)[:n]),
@@ -126,3 +129,75 @@ WRONG = {
 
 def test_wrong_answer_is_named(verdict, says):
     assert says in verdict
+
+
+# What the chapter says about Transformers
+
+
+def test_each_family_is_a_file_of_hundreds_of_lines(book):
+    for numbers in book["known"].values():
+        module = inspect.getmodule(type(numbers["model"]))
+        assert inspect.getsource(module).count("\n") > 300
+
+
+def test_the_numbers_that_agree_are_not_small(book):
+    for numbers in book["known"].values():
+        assert numbers["logits"].std() > 0.3
+        assert all(g.any() for g in numbers["gradients"].values())
+
+
+def test_the_row_of_a_pad_gets_no_gradient(book):
+    model = book["AutoModelForCausalLM"].from_config(
+        book["tiny_config"]("llama", pad_token_id=0)
+    )
+    model(torch.tensor([[0, 3, 5]])).logits.square().sum().backward()
+    of_rows = model.model.embed_tokens.weight.grad.abs().sum(-1)  # (N,)
+    assert of_rows[0] == 0 and of_rows[3] > 0
+
+
+def test_a_cap_of_scores_disables_sdpa(book, tmp_path):
+    load = book["AutoModelForCausalLM"].from_pretrained
+    for family in ("llama", "gemma2"):
+        book["known"][family]["model"].save_pretrained(tmp_path / family)
+    by_default = {
+        family: load(tmp_path / family).config._attn_implementation
+        for family in ("llama", "gemma2")
+    }
+    assert by_default == {"llama": "sdpa", "gemma2": "eager"}
+    with pytest.raises(ValueError, match="scaled_dot_product_attention"):
+        load(tmp_path / "gemma2", attn_implementation="sdpa")
+    flex = load(tmp_path / "gemma2", attn_implementation="flex_attention")
+    text = torch.tensor(book["token_ids"])
+    with torch.no_grad():
+        logits = [m(text).logits for m in (flex, book["model"])]
+    torch.testing.assert_close(*logits, rtol=0, atol=1e-4)
+
+
+def test_without_a_dtype_a_model_has_that_of_its_folder(book, tmp_path):
+    book["tiny_model"]("llama").bfloat16().save_pretrained(tmp_path)
+    model = book["AutoModelForCausalLM"].from_pretrained(tmp_path)
+    assert model.dtype == torch.bfloat16
+
+
+def test_scores_of_new_weights_are_near_zero(book):
+    """Unless queries and keys are normalised, and positions matter little."""
+    for family, is_small in (("llama", True), ("qwen3", False)):
+        numbers = book["known"][family]
+        config = numbers["config"]
+        small = book["as_initialised"](numbers["weights"], config)
+        small = {name: torch.tensor(w) for name, w in small.items()}
+        x = small["model.embed_tokens.weight"][torch.tensor(book["token_ids"])]
+        x = book["scale_rows"](
+            x, small, "model.layers.0.input_layernorm", config
+        )
+        query, key = (
+            book["asking_heads"](x, small, 0, part, config) for part in "qk"
+        )
+        key = key.repeat_interleave(config.num_heads // config.key_heads, 1)
+        scores = query @ key.mT / config.d_head**0.5
+        assert (scores.abs().max() < 0.1) == is_small
+
+
+def test_the_table_names_each_family_but_llama_and_phi3(book):
+    named = {family for row in book["differ"].values() for family in row}
+    assert named == book["FAMILIES"].keys() - {"llama", "phi3"}

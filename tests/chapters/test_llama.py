@@ -105,6 +105,61 @@ def test_pairs_for_halves_are_wrong_from_the_second_token_on(chapter):
     assert gap[1:20].mean() > 0.5 * gap[-100:].mean()
 
 
+def test_prompts_padded_on_the_left(chapter):
+    """Tokens and logits are those of a prompt alone, and Transformers'."""
+    book = chapter("llama")
+    model, generate = book["model"], book["generate"]
+    padded = book["token_ids"].clone()
+    padded[1, :3] = 0
+    mask = padded != 0
+    theirs = book["theirs"].generate(
+        padded, attention_mask=mask.long(), max_new_tokens=8, do_sample=False
+    )
+    alone = generate(model, padded[1:, 3:], 8)
+    assert torch.equal(generate(model, padded, 8, key_mask=mask), theirs)
+    assert torch.equal(theirs[1:, 3:], alone)
+    given = padded.numpy().astype("int32"), 8
+    found = book["generate_tf"](
+        book["model_tf"], *given, key_mask=mask.numpy()
+    )
+    assert np.array_equal(found, theirs)
+    with torch.no_grad():
+        behind = model(padded, key_mask=mask)[1, 3:]
+        assert torch.allclose(behind, model(padded[1:, 3:])[0], atol=1e-4)
+        assert (model(padded)[1, 3:] - behind).abs().max() > 0.1
+
+
+def test_the_kit_says_the_same_of_both_frameworks(chapter):
+    reports = [chapter("llama")[name] for name in ("report", "report_tf")]
+    assert reports[0].failed == reports[1].failed == []
+    assert [*reports[0].passed] == [*reports[1].passed]
+    assert {"future", "cached", "pads", "reference"} <= {*reports[0].passed}
+
+
+def test_a_mistake_changes_the_same_logits_in_tensorflow(chapter):
+    book = chapter("llama")
+    config, weights, _ = book["ordinary"]
+    ids = book["token_ids"]
+
+    class NormAfterTF(book["LlamaLayerTF"]):
+        def call(self, x, positions, attention_mask, cache=None):
+            found, cache = self.attention(
+                self.attention_norm(x), positions, attention_mask, cache
+            )
+            x = self.feed_forward_norm(x + found)
+            return x + self.feed_forward(x), cache
+
+    for mistake in book["mistakes"]:
+        wrong = book["wrong_llama"](config, weights, mistake)
+        read = book["misread"](config, weights, mistake)
+        wrong_tf = book["load_llama_tf"](book["changed_folder"](*read))
+        if mistake == "norm after attention":
+            for layer in wrong_tf.layers:
+                layer.__class__ = NormAfterTF
+        found = wrong(ids).detach()
+        assert np.allclose(found, wrong_tf(ids.numpy()), atol=1e-3), mistake
+
+
 def test_keras_hub_ties_as_well(chapter, tmp_path):
     from keras_hub.models import LlamaBackbone
 

@@ -363,3 +363,46 @@ def test_a_fill_that_is_rounded_to_the_largest_number_is_refused(twins):
     for to_additive in twins("to_additive"):
         with pytest.raises(ValueError, match="-65510.0 is beyond the range"):
             to_additive(np.array([True]), -65510.0, np.dtype("float16"))
+
+
+# What the models of names learn
+
+
+def test_a_loss_token_by_token_is_that_of_one_pass_if_nothing_leaks(book):
+    """Of models that are new, for rows that hold names of all lengths."""
+    rows = np.array([[0, 3, 0, 0, 0], [0, 9, 8, 7, 0], [0, 5, 6, 0, 0]])
+    for end in ("", "_tf"):
+        judges = [book[f"{of}_loss{end}"] for of in ("token_by_token", "name")]
+        for causal in (True, False):
+            model = book[f"model_of_names{end}"](causal)
+            with torch.no_grad():
+                stepwise, forced = (float(of(model, rows)) for of in judges)
+            assert np.isclose(stepwise, forced, atol=1e-5) == causal
+
+
+def test_a_loss_of_all_positions_is_the_mean_of_each(book):
+    rows = np.array([[0, 3, 4, 0, 0], [0, 9, 8, 7, 0]])
+    each = np.arange(240.0).reshape(2, 4, 30) ** 2 % 7
+    losses = np.log(np.exp(each).sum(-1)) - np.take_along_axis(
+        each, rows[:, 1:, None], -1
+    ).squeeze(-1)
+    for end, array in (("", torch.tensor), ("_tf", book["tf"].constant)):
+        logits = array(each)
+        found = book[f"loss_of_all{end}"](lambda ids, z=logits: z, rows)
+        assert np.isclose(float(found), losses.mean())
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_other_seeds_leak_and_look_better_too(book, seed):
+    def held_out(causal=True, loss_of=book["name_loss"]):
+        model = book["model_of_names"](causal)
+        book["initialise"](model, seed)
+        rows = book["train_rows"]
+        book["learn"](model, rows, seed=seed, loss_of=loss_of)
+        judges = book["name_loss"], book["loss_of_all"]
+        return [judge(model, book["held_rows"]).item() for judge in judges]
+
+    letters, shown = held_out(loss_of=book["loss_of_all"])
+    assert held_out(causal=False)[0] < 0.05
+    assert shown + 0.9 < (honest := held_out()[0]) < letters + 0.01
+    assert letters < honest + 0.1

@@ -299,3 +299,42 @@ def test_what_depends_on_nothing_has_no_reach(book):
     x, x_tf = torch.ones(1, 3, 4), tf.ones((1, 3, 4))
     assert not book["reach"](torch.ones_like, x).any()
     assert not book["reach_tf"](lambda x: 0 * x_tf, x_tf).numpy().any()
+
+
+# What more heads learn
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_more_heads_learn_more_from_other_seeds_too(book, seed):
+    """And one head learns both letters in time."""
+    nn, attention = torch.nn, book["MultiHeadAttention"]
+
+    def trained(sizes, heads, rows, steps=300, **given_):
+        count, width, classes = sizes
+        model = nn.Sequential(
+            nn.Embedding(count, width),
+            book["AddPositions"](),
+            book["SelfAttention"](attention(width, heads)),
+            nn.Linear(width, classes),
+        )
+        book["initialise"](model, seed)
+        book["learn"](model, rows, steps, seed=seed, **given_)
+        return model
+
+    def right(heads, steps):
+        given_ = {"rate": 0.02, "loss_of": book["pair_loss"]}
+        model = trained(
+            (10, 32, 100), heads, book["letter_rows"], steps, **given_
+        )
+        logits = model(torch.tensor(book["new_rows"]))[:, 3:]
+        return (logits.argmax(-1).numpy() == book["new_pairs"]).mean()
+
+    assert 0.3 < right(1, 200) < 0.5 < 0.98 < right(2, 200)
+    assert 0.8 < right(1, 600) < 0.9
+    found = [
+        book["name_loss"](
+            trained((30, 48, 30), heads, book["train_rows"]), book["held_rows"]
+        ).item()
+        for heads in (1, 4)
+    ]
+    assert found[0] > found[1] + 0.02

@@ -278,6 +278,36 @@ def test_layers_refuse_what_does_not_fit(book, x, error, says):
             layer(array(x))
 
 
+@pytest.mark.parametrize("shape", [(2, 5, 6), (1, 1, 1), (3, 40, 7)])
+def test_tokens_are_scaled_and_positions_are_not(book, shape):
+    """Equation (3), also at an odd width."""
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    _, T, D = shape
+    p, c = np.arange(T)[:, None], np.arange(D)
+    angles = right_angle(p, c, D)
+    table = np.where(c % 2 == 0, np.sin(angles), np.cos(angles))
+    for found in (
+        book["AddPositions"]()(torch.tensor(x)),
+        book["AddPositionsTF"]()(x),
+    ):
+        np.testing.assert_allclose(
+            found, math.sqrt(D) * x + table, rtol=1e-5, atol=1e-5
+        )
+
+
+# What is trained
+
+
+@pytest.mark.parametrize("kind", ["", "_tf"])
+def test_only_the_positions_tell_the_trained_model_an_order(book, kind):
+    rows, order = book["new_rows"][:9], [7, 1, 4, 0, 2, 6, 3, 5]
+    rows = book["tf"].constant(rows) if kind else torch.tensor(rows)
+    for name, sees in ("with", True), ("without", False):
+        model = book[f"trained{kind}"][name][0]
+        error = book[f"order_error{kind}"](model, rows, order)
+        assert error > 1 if sees else error < 1e-3
+
+
 # The running example, and the share of a position
 
 
@@ -300,6 +330,16 @@ def test_the_share_of_a_position_is_that_of_the_formula(book):
 
 
 # The criteria
+
+
+def test_the_nearest_is_next_in_a_right_table_from_a_width_on(twins, book):
+    for position_table in twins("position_table"):
+        passed = [
+            width
+            for width in range(2, 21)
+            if book["nearest_is_next"](position_table(300, width))
+        ]
+        assert passed == list(range(11, 21))
 
 
 def test_criteria_decide_on_both_sides_of_their_limits(book):

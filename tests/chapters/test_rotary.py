@@ -95,6 +95,59 @@ def test_wide_heads_show_another_base_at_position_1(chapter):
     assert marks["position 1"] and not marks["shift"]
 
 
+def test_far_positions_need_many_digits(chapter):
+    """A shift changes scores in the fifth decimal, a far one in the third."""
+    rotary = chapter("rotary")["rotary"]
+
+    def error(dtype, shift):
+        x = torch.sin(torch.arange(8 * 64) ** 2.0).to(dtype).reshape(8, 64)
+        here = rotary(x, torch.arange(8))
+        there = rotary(x, torch.arange(8) + shift)
+        return float((there @ there.T - here @ here.T).abs().max())
+
+    assert error(torch.float32, 7) < 1e-4
+    assert 1e-3 < error(torch.float32, 100_000) < 0.1
+    assert error(torch.float64, 100_000) < 1e-9
+
+
+def test_a_bias_for_the_distance_is_one_more_column(chapter):
+    """And the softmax makes a factor out of it."""
+    book = chapter("rotary")
+    attend, mask, bias = book["attend"], book["causal_mask"], book["bias"]
+    slopes, positions = book["slopes"][:, None, None], book["positions"]
+    x = torch.sin(torch.arange(4 * 7 * 4.0) ** 2).reshape(4, 7, 4)
+    scores = (x @ x.mT / 2 + bias).masked_fill(~mask, -torch.inf)
+    weights = scores.softmax(-1)
+    ones, column = torch.ones(4, 7, 1), slopes * positions[:, None]
+    longer_query = torch.cat([x * math.sqrt(5 / 4), ones], -1)
+    longer_key = torch.cat([x, column * math.sqrt(5)], -1)
+    by_column = attend(longer_query, longer_key, x, mask)[1]
+    assert torch.allclose(by_column, weights, atol=1e-6)
+    faded = attend(x, x, x, mask)[1] * bias.exp()
+    faded = faded / faded.sum(-1, keepdim=True)
+    assert torch.allclose(faded, weights, atol=1e-6)
+    assert np.allclose(bias, book["bias_tf"])
+
+
+def test_turned_attention_differs_from_the_second_position_on(chapter):
+    """The first position is turned by zero; both frameworks agree."""
+    book = chapter("rotary")
+    x = np.sin(np.arange(2 * 7 * 12.0) ** 2).reshape(2, 7, 12)
+    found = {}
+    for name in ("RotaryAttention", "MultiHeadAttention"):
+        for kind, given in [("", torch.tensor(x).float()), ("TF", x)]:
+            layer = book[name + kind](12, 3)
+            book["initialise"](layer)
+            mask = np.tril(np.ones((7, 7), bool))
+            mask = mask if kind else torch.tensor(mask)
+            output = layer(given, given, given, mask)
+            found[name, kind] = output if kind else output.detach()
+        assert np.allclose(found[name, ""], found[name, "TF"], atol=1e-5)
+    gaps = [np.asarray(found[name, ""]) for name, kind in found if kind]
+    gaps = np.abs(gaps[0] - gaps[1]).max((0, 2))  # (T,)
+    assert gaps[0] < 1e-6 < 1e-2 < gaps[1:].min()
+
+
 @pytest.mark.parametrize("kind", ["", "_tf"])
 def test_a_norm_after_the_rotation_shows_if_scales_differ_in_a_pair(
     chapter, kind

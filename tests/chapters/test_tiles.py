@@ -3,11 +3,15 @@
 test_exercises.py tries each checker on the stub and the solution.
 """
 
+import functools
+
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.nn.attention import SDPBackend
 
 pytestmark = pytest.mark.xdist_group("frameworks")
 
@@ -216,3 +220,72 @@ def test_in_one_tile_only_low_scores_show_a_finite_fill(book):
         keys = key * (level == 0) + (level < 0)
         given_ = queries, keys, value, mask, size
         assert book["differs"](wrong(*given_)[0], right(*given_)[0]) == seen
+
+
+# What the chapter says about PyTorch
+
+
+def kept_bytes(attention, given):
+    """Return the bytes that a call keeps for gradients, beyond its inputs."""
+    kept = {}
+
+    def note(x):
+        kept[x.untyped_storage().data_ptr()] = x.untyped_storage().nbytes()
+        return x
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda x: x):
+        output = attention(*given)  # alive, so that no address is used twice
+    assert output.requires_grad
+    inputs = {x.untyped_storage().data_ptr() for x in given}
+    return sum(size for place, size in kept.items() if place not in inputs)
+
+
+def test_what_is_kept_for_the_backward_pass(book):
+    T, K = 1024, book["wide_head"]
+    given = [torch.randn(1, 1, T, K, requires_grad=True) for _ in range(3)]
+    mask = book["make_causal_mask"](T)
+    whole = kept_bytes(lambda *x: book["attend"](*x, mask)[0], given)
+    library = functools.partial(F.scaled_dot_product_attention, is_causal=True)
+    assert whole == 4 * T**2 + T**2  # the weights, and the mask
+    assert kept_bytes(library, given) == 4 * T * (K + 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "backend"),
+    [
+        ({}, SDPBackend.FLASH_ATTENTION),
+        ({"is_causal": True}, SDPBackend.FLASH_ATTENTION),
+        ({"attn_mask": "plain"}, SDPBackend.FLASH_ATTENTION),
+        ({"attn_mask": "learns"}, SDPBackend.MATH),
+        ({"dropout_p": 0.1}, SDPBackend.MATH),
+        ({"width": 2}, SDPBackend.MATH),
+        ({"batch": 0}, SDPBackend.MATH),
+    ],
+)
+def test_what_disables_the_tiles_on_a_cpu(book, change, backend):
+    query, key, value = book["query"], book["key"], book["value"]
+    change = dict(change)
+    value = value[..., : change.pop("width", None)]
+    if change.pop("batch", None) == 0:
+        query, key, value = query[0], key[0], value[0]
+    if mask := change.pop("attn_mask", None):
+        zeros = torch.zeros(query.shape[-2], key.shape[-2])
+        change["attn_mask"] = zeros.requires_grad_(mask == "learns")
+    chosen = torch._fused_sdp_choice(query, key, value, **change)
+    assert SDPBackend(chosen) == backend
+
+
+def test_keras_has_no_tiles_on_tensorflow(book):
+    x = book["tf"].zeros((1, 2, 1, 4))
+    attention = book["keras"].ops.dot_product_attention
+    with pytest.raises(ValueError, match="not supported in tensorflow"):
+        attention(x, x, x, flash_attention=True)
+
+
+@given(T=SIZES, S=SIZES, V=SIZES, size=SIZES, seed=st.integers(0, 99))
+def test_causal_tiles_are_causal(twins, T, S, V, size, seed):
+    given = drawn(seed, (T, 4), (S, 4), (S, V))
+    wanted, _ = whole(*given, np.tri(T, S) > 0)
+    for causal_in_tiles in twins("causal_in_tiles"):
+        found = causal_in_tiles(*given, size)
+        np.testing.assert_allclose(found, wanted, atol=1e-12)

@@ -238,14 +238,6 @@ def test_shorter_sequences_lose_their_first_letter(book, key_len):
         assert [x for x in read.tolist() if x] == [1, *letters[1:]]
 
 
-@pytest.mark.parametrize(
-    ("draw", "key_len"), [("draw_different", 11), ("draw_shorter", 3)]
-)
-def test_a_draw_says_which_lengths_it_has(book, draw, key_len):
-    with pytest.raises(ValueError, match=f"key_len={key_len}"):
-        book[draw](np.random.default_rng(0), 2, key_len)
-
-
 @pytest.mark.parametrize("kind", ["", "_tf"])
 def test_a_sequence_with_one_error_is_not_right(book, kind):
     """With a model whose dropout is on, and stays on."""
@@ -263,15 +255,76 @@ def test_a_sequence_with_one_error_is_not_right(book, kind):
     assert kind or model.training
 
 
-def test_the_checks_of_a_training_see_what_the_chapter_does_not_try(book):
-    """Right: dropout, and pads. Wrong: a first rate of zero, or one rate."""
-    kind = partial(book["Transformer"], dropout=0.1)
-    given = {"rate_of": book["rate_of"], "draw": book["draw_shorter"]}
-    run = partial(book["run_training_checks"], book["sizes"], kind=kind)
-    assert all(run(**given).values())
-    for rate_of in (lambda step: step - 1, lambda step: 0.1):
-        found = run(**given | {"rate_of": rate_of})
-        assert [name for name in found if not found[name]] == ["rate"]
+@pytest.mark.parametrize("kind", ["", "_tf"])
+def test_a_training_is_examined_in_both_frameworks(book, kind):
+    """With dropout and pads, and with what the chapter's table has not."""
+    tf = book["tf"]
+    name = f"Transformer{kind.upper().strip('_')}"
+    model = book[name](*book["sizes"], dropout=0.1)
+    book[f"draw_model{kind}"](model, seed=0)
+    model = model if kind else model.eval()
+    array = tf.constant if kind else torch.tensor
+    softmax = tf.nn.softmax if kind else partial(torch.softmax, dim=-1)
+    loss = book[f"smoothed_loss{kind}"]
+
+    def failed(loss=loss, draw="draw_shorter"):
+        batch = [*map(array, book[draw](np.random.default_rng(3), 8))]
+        found = book[f"examine_training{kind}"](model, loss, batch)
+        assert all(type(holds) is bool for holds in found.values())
+        return [name for name in found if not found[name]]
+
+    assert failed() == []
+    assert failed(draw="draw_unshifted") == ["shift"]
+    assert failed(lambda logits, ids: loss(softmax(logits), ids)) == ["floor"]
+    assert "pads" in failed(lambda x, ids: loss(x, ids) / ids.shape[1])
+    assert failed(lambda x, ids: loss(x, ids, 0.2)) == ["floor"]
+
+
+def test_where_a_loss_stops(book):
+    """Each of these losses is that of a model that does what is said of it."""
+    targets, vocab_size = book["target_ids"], book["vocab_size"]
+    asked = torch.tensor(book["asked"]).log().expand(*targets.shape, -1)
+    right = torch.nn.functional.one_hot(targets, vocab_size).float()
+    models = {
+        "nothing is learned": torch.zeros_like(right),
+        "the source is ignored": asked,
+        "the softmax is taken twice": right,
+        "done: this is the floor": book["smooth_targets"](
+            targets, vocab_size
+        ).log(),
+    }
+    assert models.keys() == book["stops"].keys()
+    for name, logits in models.items():
+        loss = book["smoothed_loss"](logits, targets).item()
+        assert math.isclose(loss, book["stops"][name], abs_tol=1e-3)
+    # No probabilities, taken for logits, have a smaller loss.
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        mixed = torch.tensor(rng.dirichlet(np.ones(13)))
+        other = 0.9 * right + 0.1 * mixed
+        loss = book["smoothed_loss"](other, targets).item()
+        assert loss > book["stops"]["the softmax is taken twice"]
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_the_gradient_of_the_loss_is_the_libraries(book, smoothing):
+    F, rng = torch.nn.functional, np.random.default_rng(5)
+    ids = torch.tensor([[5, 6, 7, 8, 2], [9, 4, 2, 0, 0]])
+    logits = torch.tensor(rng.normal(size=(2, 5, 13)), requires_grad=True)
+    own = book["smoothed_loss"](logits, ids, smoothing)
+    theirs = F.cross_entropy(
+        logits.mT, ids, ignore_index=0, label_smoothing=smoothing
+    )
+    grads = [torch.autograd.grad(x, logits)[0] for x in (own, theirs)]
+    assert torch.allclose(*grads, atol=1e-12)
+    tf = book["tf"]
+    logits_tf = tf.constant(logits.detach().numpy())
+    with tf.GradientTape() as tape:
+        tape.watch(logits_tf)
+        own_tf = book["smoothed_loss_tf"](
+            logits_tf, tf.constant(ids.numpy()), smoothing
+        )
+    assert np.allclose(tape.gradient(own_tf, logits_tf), grads[0], atol=1e-12)
 
 
 def test_the_stored_training_is_that_of_the_chapter(book):

@@ -31,6 +31,7 @@ from cellbycell.families import (
     load_decoder,
     plain_weights,
 )
+from cellbycell.kit import check_model
 
 files = pytest.importorskip("safetensors.torch")
 hypothesis = pytest.importorskip("hypothesis")
@@ -86,6 +87,64 @@ def test_a_stretched_rotation_is_noticed(tmp_path):
         weights, text, replace(config, bases=(5e5, 5e5))
     )
     assert (stretched - plain).abs().max() > 0.01
+
+
+class OneDecoder(torch.nn.Module):
+    """The decoder as a module: token_ids (B, T) to logits (B, T, N)."""
+
+    def __init__(self, weights, config):
+        super().__init__()
+        self.config = config
+        self.numbers = torch.nn.ParameterDict(
+            {
+                name.replace(".", "/"): torch.nn.Parameter(torch.tensor(w))
+                for name, w in weights.items()
+            }
+        )
+
+    def forward(self, token_ids):
+        weights = {n.replace("/", "."): w for n, w in self.numbers.items()}
+        return pytorch.run_decoder(weights, token_ids, self.config)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_each_family_passes_the_kit_with_transformers_as_reference(
+    family, tmp_path
+):
+    save(family, tmp_path)
+    reference = transformers.AutoModelForCausalLM.from_pretrained(
+        tmp_path, dtype=torch.float32, attn_implementation="eager"
+    )
+    padded = TOKEN_IDS[:, :5] * np.array([[1] * 5, [1] * 3 + [0] * 2])
+    report = check_model(
+        OneDecoder(*load_decoder(tmp_path)),
+        padded,
+        pad_id=0,
+        reference=reference.eval(),
+        vocab_size=13,
+    )
+    report.raise_if_failed()
+    assert {"reference", "future", "gradients"} <= set(report.passed)
+
+
+@pytest.mark.parametrize(
+    ("family", "changes", "fails"),
+    [
+        ("llama", {"pairs": True}, False),
+        ("gemma", {"scale_offset": 0.0}, False),
+        ("mistral", {"windows": (None, None)}, False),
+        ("qwen3", {"heads_norm": "none"}, True),
+        ("qwen2", {"biases": ()}, True),
+    ],
+)
+def test_without_a_reference_the_kit_sees_weights_that_are_not_read(
+    family, changes, fails, tmp_path
+):
+    save(family, tmp_path)
+    weights, config = load_decoder(tmp_path)
+    wrong = OneDecoder(weights, replace(config, **changes))
+    report = check_model(wrong, TOKEN_IDS[:, :3], pad_id=None)
+    assert bool(report.failed + report.warnings) == fails
 
 
 @pytest.mark.parametrize("family", FAMILIES)

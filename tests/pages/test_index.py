@@ -37,7 +37,10 @@ def test_the_index_knows_what_the_package_is():
     [needed] = project["dependencies"]
     assert needed.startswith("numpy>=")
     data = PROJECT["tool"]["setuptools"]["package-data"]
-    assert data == {"cellbycell.kit": ["symptoms.md"]}
+    assert data == {
+        "cellbycell": ["data/*"],
+        "cellbycell.kit": ["symptoms.md"],
+    }
 
 
 def test_the_lines_find_a_llama_that_looks_both_ways(monkeypatch, capsys):

@@ -1,12 +1,28 @@
-"""What the landing page says: how long the book takes, and one picture."""
+"""What the landing page says: how long the book takes, and two pictures."""
 
+import math
 import re
+from itertools import pairwise
 
 import pytest
 import torch
+from torch import nn
 from torch.nn.functional import cross_entropy
 
-from cellbycell.pytorch import Transformer
+from cellbycell.live import stored_config, stored_weights
+from cellbycell.names import LETTERS, initialise, read_names, split_names
+from cellbycell.pytorch import (
+    AddPositions,
+    Causal,
+    Encoder,
+    Llama,
+    MultiHeadAttention,
+    SelfAttention,
+    Transformer,
+    learn,
+    llama_weights,
+    name_loss,
+)
 from tools.notebooks import Notebook
 from tools.rules.reading import MAX_MINUTES, minutes
 from tools.run.claims import NUMBERS
@@ -64,3 +80,54 @@ def test_the_picture_shows_what_a_trained_model_gives():
         assert found.pop(token) == pytest.approx(probability, abs=0.01)
     assert "sixteen others" in drawing and len(found) == 16
     assert max(found.values()) < 0.005
+
+
+# The loss after each part that the book builds
+
+
+def width_48(*parts):
+    return nn.Sequential(nn.Embedding(30, 48), *parts, nn.Linear(48, 30))
+
+
+def heads(count):
+    return SelfAttention(MultiHeadAttention(48, count))
+
+
+def layers(count):
+    return Causal(Encoder(count, 48, 4, 192, norm_first=True))
+
+
+MODELS = {
+    "a table": lambda: width_48(),
+    "positions": lambda: width_48(AddPositions()),
+    "one head": lambda: width_48(AddPositions(), heads(1)),
+    "four heads": lambda: width_48(AddPositions(), heads(4)),
+    "a whole layer": lambda: width_48(AddPositions(), layers(1)),
+    "two layers": lambda: width_48(AddPositions(), layers(2)),
+}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_each_part_lowers_the_loss_as_the_picture_says(seed):
+    train_rows, held_rows = split_names(read_names())
+    losses = {"guess": math.log(len(LETTERS))}
+    for name, make in MODELS.items():
+        model = make()
+        initialise(model, seed)
+        learn(model, train_rows, seed=seed)
+        losses[name] = name_loss(model, held_rows).item()
+    assert all(a > b + 0.01 for a, b in pairwise(losses.values())), losses
+    llama, stored = Llama(stored_config()), stored_weights()
+    for name, weight in llama_weights(llama).items():
+        weight.data.copy_(torch.from_numpy(stored[name]))
+    losses["a small Llama"] = name_loss(llama, held_rows).item()
+    drawing = (BOOK / "_static" / "score.svg").read_text("utf-8")
+    row = r'>([\w ]+)</text>\s*<rect.* width="(.+?)" .*\s*<text.*>(.+)</text>'
+    shown = re.findall(row, drawing)
+    assert [name for name, *_ in shown] == [*losses]
+    for name, width, loss in shown:
+        assert float(width) == pytest.approx(60 * float(loss))
+        assert f"{name} {loss}" in " ".join(drawing.split())
+        assert losses[name] == pytest.approx(float(loss), abs=0.02)
+        if seed == 0:
+            assert f"{losses[name]:.2f}" == loss

@@ -1,6 +1,7 @@
 """What the moving pictures show, from the decoder to twenty models."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 
@@ -130,67 +131,6 @@ def cache(book, step, cache):
     return said, parts
 
 
-@shows(
-    "tiles",
-    [(2, 1, 0, 0), (0, 0, 1, 0), (6, 2, 1, 0), (3, 1, 0, 1), (1, 0, 1, 1)],
-)
-def tiles(book, read, size, right, averaged):
-    z, v = np.array(book["moving_scores"]), np.array(book["moving_values"])
-    every = np.split(np.arange(6), range(size + 1, 6, size + 1))
-    read = min(read, len(every))
-    seen = every[::-1][:read] if right else every[:read]
-    weights = np.zeros(6)
-    for keys in (
-        seen if averaged else [np.concatenate([[], *seen]).astype(int)]
-    ):
-        parts = np.exp(z[keys])
-        weights[keys] = parts / max(parts.sum(), 1e-9)
-    weights /= max(len(seen), 1) if averaged else 1
-    keys = np.concatenate([[], *seen]).astype(int)
-    parts = np.exp(z[keys])
-    true = parts @ v[keys] / parts.sum() if read else 0
-    total = f"{np.log(parts.sum()):.2f}" if read else "−∞"
-    texts = [total, f"{weights @ v:.2f}", total, f"{true:.2f}"]
-    texts = [x.replace("-", "−").replace("−0.00", "0.00") for x in texts]
-    parts = {f"number-{i}": text for i, text in enumerate(texts)}
-    for s, weight in enumerate(weights):
-        parts[f"weight-{s}"] = f"{weight:.2f}" if s in keys else ""
-    said = f"Tiles read: {read} of {len(every)}. What is carried is "
-    said += "" if texts[1] == texts[3] else "not "
-    return f"{said}the output of the keys read.", parts
-
-
-@shows(
-    "sampling",
-    [
-        (1, 8, 1, 0),
-        (2, 8, 0.9, 0),
-        (2, 8, 1, 0.1),
-        (0.1, 8, 1, 0),
-        (0.7, 5, 0.8, 0.3),
-        (3, 2, 0, 1),
-    ],
-)
-def sampling(book, temperature, k, p, least):
-    logits = book["torch"].tensor(book["moving_logits"]).double()  # (N,)
-    settings = dict(temperature=temperature, k=k, p=p, min_p=least)
-    shares = book["filter_logits"](logits, **settings).softmax(-1)  # (N,)
-    whole = (logits / temperature).softmax(-1)  # (N,)
-    kept = shares[shares > 0]
-    parts = {
-        "all": book["sampling_bars"](whole.tolist(), 34, 0),
-        "kept": book["sampling_bars"](kept.tolist(), 20, 7),
-    }
-    last = book["moving_tokens"][len(kept) - 1]
-    end = f" to {last}" if len(kept) > 1 else " alone"
-    return (
-        f"Kept: {len(kept)} of 8, first{end}, with "
-        f"{whole[: len(kept)].sum():.2f} of the probability; first is drawn "
-        f"with {kept[0]:.2f}.",
-        parts,
-    )
-
-
 @shows("llama", [(1, 11), (1, 17), (0, 1), (3, 17), (2, 9)])
 def weighs(book, model, length):
     names = ["embed_tokens", "input_layernorm", "q_proj", "k_proj", "v_proj"]
@@ -226,7 +166,8 @@ def families(book, family):
     frame = book["family_frame"](name, config, plain)
     start = book["family_frame"]("llama", plain, plain)
     assert start["said"].startswith("llama: 0 of 13")
-    other = book["in_words"](config, plain).keys() - {"epsilon"}
-    assert bool(other) == (frame["parts"] != start["parts"])
+    llama = book["known"]["llama"]["config"]
+    same = replace(config, epsilon=llama.epsilon) == llama
+    assert same == (frame["parts"] == start["parts"])
     heads = {f"head-{part}": part for part in frame["parts"]}
     return frame["said"], frame["parts"] | heads

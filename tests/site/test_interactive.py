@@ -8,7 +8,7 @@ also tested by keyboard, on the site, and without scripts.
 import pytest
 from playwright.sync_api import expect
 
-from tests.site import shown_models, shown_parts  # noqa: F401
+from tests.site import shown_models, shown_names, shown_parts  # noqa: F401
 from tests.site.moving import PICTURES, SENTENCE, Figure, drive
 from tests.site.shown_parts import attention
 from tools.chromium import load_pictures, unfold, wait_for_layout
@@ -81,6 +81,8 @@ def test_works_on_the_site(visit, chapter, name, stem):
     start, second, *_ = picture.states
     expect(figure.said).to_have_attribute("aria-live", "polite")
     figure.assert_shows(*picture(book, **start))
+    figure.root.scroll_into_view_if_needed()
+    figure.root.locator("form").wait_for()  # what loads late is there
     drive(figure, book, [second])
     text = page.locator("article > section > p").last
     size = "e => getComputedStyle(e).fontSize"

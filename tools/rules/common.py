@@ -10,6 +10,7 @@ RULES = []
 SIDE_ROAD = "Side road: "
 # The section with mistakes that are shown.
 CASES = "Wrong on purpose"
+OTHERS = "The other mistakes"  # of them, the first is told on the main road
 
 
 def rule(function):

@@ -4,7 +4,7 @@ import ast
 import re
 
 from tools.markdown import sections
-from tools.rules.common import CASES, rule, trees, walk
+from tools.rules.common import CASES, OTHERS, rule, trees, walk
 
 
 @rule
@@ -12,7 +12,9 @@ def masks_are_not_edited_in_place(notebook):
     titles_of = {id(cell): t for t, cell, _ in sections(notebook.cells)}
     for cell, tree in trees(notebook):
         edits = [n for n in walk(tree) if edits_a_mask(n)]
-        for node in edits if CASES not in titles_of[id(cell)] else ():
+        for node in (
+            edits if not {CASES, OTHERS} & {*titles_of[id(cell)]} else ()
+        ):
             yield (
                 f"{notebook.name(cell)}: {ast.unparse(node)} edits a mask in "
                 "place, which changes it for all who hold it. Make a new "

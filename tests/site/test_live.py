@@ -1,0 +1,159 @@
+"""The model in the page: in Chromium it gives what it gives in PyTorch."""
+
+import random
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from cellbycell.live import model_script, show_look, show_write
+from cellbycell.names import LETTERS, decode_names, read_names, split_names
+from tests.site.moving import Figure
+from tests.site.shown_names import COLUMNS, HEADS, ids_of, look, names, read
+from tools.chromium import wait_for_layout
+from tools.settings import BOOK, HTML, contents
+
+pytestmark = pytest.mark.xdist_group("frameworks")
+
+STATES = {
+    "whole": {},
+    "a head off": {"off": [(1, 3)]},
+    "four heads off": {"off": [(0, 1), (0, 2), (1, 0), (1, 3)]},
+    "no positions": {"rotary": False},
+    "three letters in sight": {"sees": 3},
+}
+READ = """([prefixes, {off = [], rotary = true, sees = 99}]) => {
+    const silent = (layer, head) =>
+        off.some(([one, other]) => one === layer && other === head);
+    return prefixes.map(ids => {
+        const cache = [];
+        const steps = ids.map(id =>
+            window.namesModel.step(id, cache, {off: silent, rotary, sees}));
+        return [steps.map(({logits}) => [...logits]),
+            steps.map(({looks}) => looks)];
+    });
+}"""
+
+
+@pytest.fixture(scope="module")
+def prefixes():
+    """Return ids: beginnings of 150 held-out names, and 50 at random."""
+    draw = random.Random(2)
+    held = decode_names(split_names(read_names())[1])
+    known = [
+        name[: draw.randint(0, len(name))] for name in draw.sample(held, 150)
+    ]
+    mixed = [
+        "".join(draw.choices(LETTERS[1:], k=draw.randint(0, 20)))
+        for _ in range(50)
+    ]
+    return [ids_of(text) for text in known + mixed]
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_logits_and_weights_are_those_of_pytorch(empty_page, prefixes, state):
+    empty_page.add_script_tag(content=model_script())
+    found = empty_page.evaluate(READ, [prefixes, STATES[state]])
+    sizes = []
+    for ids, (logits, steps) in zip(prefixes, found, strict=True):
+        wanted, looks = read(ids, **STATES[state])
+        np.testing.assert_allclose(logits, wanted, atol=2e-5)
+        for t, step in enumerate(steps):
+            np.testing.assert_allclose(
+                step, looks[:, :, t, : t + 1], atol=2e-5
+            )
+        sizes.append(len(ids))
+    assert len(sizes) == 200 and sum(sizes) > 1200
+
+
+def test_a_shorter_name_and_a_bad_one(empty_page):
+    empty_page.set_content(show_look().data)
+    figure = Figure(empty_page, "look")
+    rest = dict(layer0=HEADS, layer1=HEADS, rotary=[0], sees=COLUMNS)
+    box = figure.root.locator("input[name=name]")
+    for name, query in [("Kirgistan", 9), ("kir", 3), ("", 0)]:
+        figure.put("name", name)  # the letter typed last is looked at
+        expect(box).to_have_attribute("aria-invalid", "false")
+        if name:
+            figure.assert_shows(*look(None, name.lower(), query, **rest))
+            figure.put("name", "kö")
+            expect(figure.said).to_contain_text("“ö” is no letter")
+            expect(figure.said).to_contain_text("still shows the last name")
+            expect(box).to_have_attribute("aria-invalid", "true")
+            assert figure.parts() == look(None, name.lower(), query, **rest)[1]
+    expect(figure.said).to_contain_text("After the beginning, the model")
+
+
+def test_a_beginning_that_no_model_reads_is_explained(empty_page):
+    empty_page.set_content(show_write().data)
+    figure = Figure(empty_page, "names")
+    figure.put("name", "ñ")
+    expect(figure.said).to_contain_text("“ñ” is no letter of this model")
+    assert figure.parts() == names(None, "san", 1, 30, 1, 0, 1)[1]
+    figure.put("name", "n")
+    figure.assert_shows(*names(None, "n", 1, 30, 1, 0, 1))
+
+
+# The landing page
+
+
+def test_the_landing_page_has_the_picture_of_the_package():
+    from research.names import LANDING, landing
+
+    assert LANDING.read_text("utf-8") == landing()
+    assert "_static/names.html" in (BOOK / "index.md").read_text("utf-8")
+
+
+def shown(beginning):
+    _, parts = names(None, beginning, 1, 30, 1, 0, 1)
+    parts = {part: parts[part] for part in parts if part.startswith("name-")}
+    return f"Eight names that begin with “{beginning}”.", parts
+
+
+def landing_figure(page):
+    figure = Figure(page, "names")
+    figure.assert_shows(*shown("san"))
+    return figure
+
+
+@pytest.mark.parametrize("how", ["visit", "visit_file"])
+def test_the_landing_page_writes_names(request, how):
+    page = request.getfixturevalue(how)(contents()[0], width=320)
+    figure = landing_figure(page)
+    figure.root.scroll_into_view_if_needed()
+    figure.root.locator("form").wait_for()
+    for beginning in ("fin", "z"):
+        figure.put("name", beginning)
+        figure.assert_shows(*shown(beginning))
+    for width in (320, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        wait_for_layout(page)
+        fits = "root => root.scrollWidth <= root.clientWidth"
+        assert figure.root.evaluate(fits)
+
+
+def test_the_landing_page_shows_names_without_scripts(visit_without_scripts):
+    landing_figure(visit_without_scripts(contents()[0]))
+
+
+def test_the_model_is_loaded_when_the_reader_is_near(visit):
+    page = visit(contents()[0], width=1280)
+    loaded = "performance.getEntriesByType('resource').map(one => one.name)"
+
+    def has_model():
+        return any("names_model.js" in name for name in page.evaluate(loaded))
+
+    wait_for_layout(page)
+    assert not has_model()
+    figure = landing_figure(page)
+    figure.root.scroll_into_view_if_needed()
+    figure.root.locator("form").wait_for()
+    assert has_model()
+
+
+def test_the_site_has_the_model_in_one_file():
+    text = (HTML / "_static" / "names_model.js").read_text("utf-8")
+    assert text == model_script() + "\n"
+    for name in contents():
+        page = (HTML / f"{name}.html").read_text("utf-8")
+        assert "window.namesModel = (" not in page
