@@ -128,7 +128,7 @@ def test_a_planted_bug_is_gone_afterwards(book):
 
 @pytest.mark.parametrize("old", ["no such piece", "query"])
 def test_a_piece_has_to_stand_there_once(book, old):
-    with pytest.raises(ValueError, match="stands there"):
+    with pytest.raises(ValueError, match="is there"):
         with book["planted"](book["book"].attend, old, ""):
             pass
 
@@ -140,6 +140,79 @@ def test_every_bug_can_be_planted(book):
     ):
         with book["planted"](function, old, new):
             assert old != new
+
+
+def logits_with(book, bug, model, ask, ids, error):
+    """Return the logits of a model with a bug; None if it raises."""
+    with book["planted"](*bug):
+        if bug[0].__name__ == "__init__":
+            kind, twin = type(model), type(model).__name__[-2:] == "TF"
+            model = kind(13, 2, 12, 3, 20)
+            book["draw_model_tf" if twin else "draw_model"](model, seed=6)
+        try:
+            return ask(model, *ids)
+        except error:
+            return None
+
+
+def test_bugs_give_the_same_wrong_logits_in_both_frameworks(book):
+    """Of the models; dropout is drawn, and training and decoding differ."""
+    ids = book["source_ids"], book["input_ids"]
+    own = {"loss_over_tokens", "shift_by_one", "greedy_decode", "overfit"}
+    names = [
+        n for n, bug in book["BUGS"].items() if bug[0].__name__ not in own
+    ]
+    names.remove("dropout in evaluation")
+    assert len(names) == 46 and len(book["BUGS"]) == 54
+    assert book["BUGS"].keys() - book["BUGS_TF"] == {"gradients never cleared"}
+    for name in names:
+        wrong = logits_with(
+            book,
+            book["BUGS"][name],
+            book["model"],
+            book["ask"],
+            ids,
+            RuntimeError,
+        )
+        twin = logits_with(
+            book,
+            book["BUGS_TF"][name],
+            book["model_tf"],
+            book["ask_tf"],
+            ids,
+            book["tf"].errors.InvalidArgumentError,
+        )
+        if wrong is None or twin is None:
+            assert wrong is twin, name
+        else:
+            assert np.allclose(wrong, twin, atol=1e-4, equal_nan=True), name
+
+
+def test_the_kit_says_the_same_of_the_tensorflow_model(book):
+    with book["planted"](*book["BUGS_TF"]["no causal mask"]):
+        found = book["check_model"](
+            book["model_tf"],
+            book["source_ids"],
+            book["input_ids"],
+            pad_id=0,
+            targets=book["target_ids"],
+            loss=book["loss_over_tokens_tf"],
+        ).failed
+    wanted = book["reports"]["no causal mask"].failed
+    assert found == [check for check in wanted if check != "reference"]
+
+
+def test_pytest_would_run_the_three_models_and_fail_none(book):
+    for name in ("test_transformer", "test_transformer_tf"):
+        (mark,) = book[name].pytestmark
+        ran = 0
+        for case in mark.args[1]:
+            try:
+                book[name](*case.values)
+            except pytest.skip.Exception:
+                continue
+            ran += 1
+        assert ran > 40
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -161,7 +234,7 @@ norm without shift
 no residual connection
 no norm
 the last layer is skipped
-no norm behind the stack
+no norm after the stack
 decoder reads itself
 memory never read
 queries masked, not keys
@@ -176,7 +249,7 @@ def test_five_questions_see_what_torchtest2_sees(book):
 
 
 def test_the_matrix_has_every_check_once(book):
-    """But for `cached`: the chapter's model has no cache."""
+    """Except `cached`: the chapter's model has no cache."""
     groups = sum(book["GROUPS"].values(), [])
     assert sorted([*groups, "cached"]) == sorted(book["CHECKS"])
 
