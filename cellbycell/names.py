@@ -71,15 +71,16 @@ def encode_names(names: Iterable[str], length: int | None = None):
         For a sign without an id, an empty name or one that is too long.
     """
     names = list(names)
-    for name in names:
-        if not name:
-            raise ValueError("a name is empty: leave it out.")
-        if odd := [c for c in name if not _IDS.get(c)]:
-            raise ValueError(
-                f"{odd[0]!r} in {name!r} is no letter of these models: they "
-                "know a to z, space, - and '. plain(name) takes accents off; "
-                "replace other signs, or leave the name out."
-            )
+    if "" in names:
+        raise ValueError("a name is empty: leave it out.")
+    odd = {c: name for name in names for c in name if not _IDS.get(c)}
+    if odd:
+        some = ", ".join(f"{c!r} in {name!r}" for c, name in odd.items())
+        raise ValueError(
+            f"no letters of these models: {some}. They know a to z, space, - "
+            "and '. cellbycell.names.plain makes small letters without "
+            "accents; replace other signs, or leave those names out."
+        )
     longest = max(map(len, names), default=0) + 2
     length = length or longest
     if longest > length:
@@ -140,6 +141,8 @@ def split_names(
     ValueError
         As encode_names does, and if one of the two would be empty.
     """
+    if isinstance(names, str):
+        raise ValueError("names are a list of texts, not one text.")
     if not isinstance(names, Mapping):
         names = {name: [name] for name in names}
     things = sorted(names)
@@ -152,7 +155,7 @@ def split_names(
     two = [[n for n in every if (n in held) == is_held] for is_held in (0, 1)]
     if not all(two):
         raise ValueError(
-            f"{len(names)} things and share={share} leave "
+            f"share={share} of {len(names)} thing(s) leaves "
             f"{len(two[0])} names for training and {len(two[1])} held out: "
             "give more names, or another share."
         )

@@ -19,10 +19,3 @@ def rotation_matrix(offset, d_model, base=10000.0):
     cos, sin = angles.cos(), angles.sin()  # (C,), (C,)
     blocks = torch.stack([cos, sin, -sin, cos], dim=-1)  # (C, 4)
     return torch.block_diag(*blocks.reshape(-1, 2, 2))  # (D, D)
-
-
-def _squares_gradient(function, x):
-    """Return the gradient at x of the sum of squares of function(x)."""
-    x = x.clone().requires_grad_()
-    function(x).square().sum().backward()
-    return x.grad

@@ -21,11 +21,3 @@ def rotation_matrix_tf(offset, d_model, base=10000.0):
     blocks = tf.unstack(tf.reshape(blocks, (-1, 2, 2)))  # (C, 2, 2)
     operators = map(tf.linalg.LinearOperatorFullMatrix, blocks)
     return tf.linalg.LinearOperatorBlockDiag(list(operators)).to_dense()
-
-
-def _squares_gradient_tf(function, x):
-    """Return the gradient at x of the sum of squares of function(x)."""
-    x = tf.Variable(x)
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_sum(tf.square(function(x)))
-    return tape.gradient(loss, x)

@@ -65,10 +65,15 @@ def test_rows_go_there_and_back():
 @pytest.mark.parametrize(
     "call, said",
     [
-        (lambda: names.encode_names(["Ada"]), "'A' in 'Ada' .* plain"),
+        (lambda: names.encode_names(["Ada"]), "'A' in 'Ada'.* plain"),
         (lambda: names.encode_names(["a.b"]), r"'\.' in 'a\.b'"),
         (lambda: names.encode_names(["route 3"]), "'3' in 'route 3'"),
+        (
+            lambda: names.encode_names(["a1", "b", "c2!"]),
+            "'1' in 'a1', '2' in 'c2!', '!' in 'c2!'",
+        ),
         (lambda: names.encode_names([""]), "empty: leave it out"),
+        (lambda: names.split_names("ada"), "not one text"),
         (lambda: names.encode_names(["abc"], 4), "3 letters .* length=4"),
         (lambda: names.split_names([]), "0 names for training"),
         (lambda: names.split_names(["ada"]), "0 held out: give more"),
