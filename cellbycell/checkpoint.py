@@ -1,12 +1,12 @@
-"""Read a checkpoint: the folder in which Transformers keeps a model.
+"""Read a checkpoint: a folder in which Transformers stores a model.
 
     config, weights = read_checkpoint(folder)
     sizes = llama_config(config)
     weights = checked_weights(weights, llama_shapes(sizes))
 
-What a loader ignores may make another model, which runs and is wrong. So each
-entry of config.json is checked by a table, and what no table has is refused.
-The chapter that loads a Llama so: llama.ipynb.
+If a loader ignores an entry, it may make another model, which runs and is
+wrong. So tables check each entry of config.json, and refuse unknown entries.
+The chapter llama.ipynb loads a Llama with this module.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ def read_checkpoint(
     Returns
     -------
     config : dict
-        What config.json says; `checked_config` asks whether it is right.
+        The contents of config.json, which `checked_config` checks.
     weights : dict of str to numpy.ndarray
         Each tensor by its name, in float32, whatever its type in the file.
 
     Raises
     ------
     FileNotFoundError
-        A file is missing; the message says which one, and what to do.
+        A file is missing. The message says which one, and what to do.
     ValueError
         A file is broken, or has tensors that are not floating point of 16
-        bits or more; the message says what to do.
+        bits or more. The message says what to do.
     ImportError
         The library safetensors is not installed.
     """
@@ -73,8 +73,8 @@ def read_checkpoint(
     named = listed.values() if isinstance(listed, dict) and listed else [None]
     if not all(isinstance(x, str) and Path(x).name == x for x in named):
         raise ValueError(
-            f"{index.name} does not say which tensor is in which file of its "
-            "folder: download it again."
+            f"{index.name} does not say which file of its folder has which "
+            "tensor: download it again."
         )
     weights, places = {}, {}
     for shard in sorted({*named}):
@@ -88,8 +88,8 @@ def read_checkpoint(
             if places.get(name) != listed.get(name)
         )
         raise ValueError(
-            f"{index.name} and the shards differ at {name}: they are of two "
-            "models, so download all of them again."
+            f"{index.name} and the shards differ at {name}: they belong to "
+            "different models, so download all of them again."
         )
     return config, weights
 
@@ -100,9 +100,9 @@ def _present(path: Path) -> Path:
         return path
     advice = "download it as well, with all shards"
     if path.name == "config.json":
-        advice = "give the folder in Transformers' form, which has one"
+        advice = "give a folder in the format of Transformers"
     elif [*path.parent.glob("pytorch_model*.bin")]:
-        advice = "load it with Transformers, and save_pretrained writes it"
+        advice = "load it with Transformers, and write it with save_pretrained"
     raise FileNotFoundError(f"{path.parent} has no {path.name}: {advice}.")
 
 
@@ -114,7 +114,7 @@ def _read_json(path: Path) -> dict[str, Any]:
         found = None
     if not isinstance(found, dict):
         raise ValueError(
-            f"{path.name} is not whole: download it again. If it is a small "
+            f"{path.name} is incomplete: download it again. If it is a short "
             "text about git-lfs, run `git lfs pull`."
         )
     return found
@@ -126,18 +126,18 @@ def _read_tensors(path: Path) -> dict[str, np.ndarray]:
         from safetensors import SafetensorError, safe_open
     except ImportError as error:
         raise ImportError(
-            "Weights are read by the library safetensors: run "
+            "Reading weights needs the library safetensors: run "
             "`pip install cellbycell[checkpoint]`."
         ) from error
     try:
         with safe_open(path, framework="np"):
-            pass  # types, shapes and bytes fit, without holes or overlaps
+            pass  # the library checks types, shapes and offsets
     except SafetensorError as error:
         raise ValueError(
-            f"{path.name} is not whole, or no file of weights ({error}): "
-            "download it again. If it is a small text, run `git lfs pull`."
+            f"{path.name} is incomplete, or not a file of weights ({error}): "
+            "download it again. If it is a short text, run `git lfs pull`."
         ) from error
-    # The library gives NumPy no bfloat16, so the bytes are taken from here.
+    # NumPy has no bfloat16, so the library cannot return it.
     with open(path, "rb") as file:
         length = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(length))
@@ -151,13 +151,12 @@ def _read_tensors(path: Path) -> dict[str, np.ndarray]:
 
 
 def _as_float32(data: Any, entry: dict[str, Any], name: str) -> np.ndarray:
-    """Return a tensor as float32 from the bytes behind a header."""
+    """Return a tensor as float32 from the bytes after a header."""
     kinds = {"BF16": "<u2", "F16": "<f2", "F32": "<f4", "F64": "<f8"}
     if entry["dtype"] not in kinds:
         raise ValueError(
             f"{name} is {entry['dtype']}, not floating point of 16 bits or "
-            "more. If it is quantised, take the folder of the model from "
-            "which it was made."
+            "more. If it is quantised, use the folder of the original model."
         )
     kind, (start, _) = kinds[entry["dtype"]], entry["data_offsets"]
     numbers = np.ndarray(entry["shape"], kind, data, start)
@@ -166,25 +165,25 @@ def _as_float32(data: Any, entry: dict[str, Any], name: str) -> np.ndarray:
     return numbers.astype(np.float32)
 
 
-_REQUIRED = object()  # the default of an entry that has to be there
+_REQUIRED = object()  # the default of a required entry
 _COMPARE = "compare config.json with that of the original model"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What one entry of a config has to be.
+    """The rule for one entry of a config.
 
     Parameters
     ----------
     words
-        What it has to be, for the message.
+        What is allowed, for the message.
     fits
-        Takes a value, returns whether it is that.
+        Takes a value, returns whether it is allowed.
     default
-        What counts where the entry is missing. An entry without a default
-        has to be there; null is allowed where the default is None.
+        The value of a missing entry. Without a default, the entry is
+        required; null is allowed if the default is None.
     entries
-        Of a nested table, what is in it.
+        The rules for the entries of a nested table.
     advice
         What to do about another value.
     """
@@ -201,12 +200,12 @@ class Entry:
 
 
 def count(default: Any = _REQUIRED, most: int = 2**24) -> Entry:
-    """Ask for a whole number from 1 on.
+    """Return a rule for a whole number from 1 on.
 
     Parameters
     ----------
     default
-        What counts where the entry is missing.
+        The value of a missing entry.
     most
         The largest number that is allowed.
 
@@ -219,14 +218,14 @@ def count(default: Any = _REQUIRED, most: int = 2**24) -> Entry:
 
 
 def number(default: Any = _REQUIRED, above: float = -1e30) -> Entry:
-    """Ask for a finite number, whole or not.
+    """Return a rule for a finite number, whole or not.
 
     Parameters
     ----------
     default
-        What counts where the entry is missing.
+        The value of a missing entry.
     above
-        It has to be larger than this.
+        The number must be larger than this.
 
     Returns
     -------
@@ -240,12 +239,12 @@ def number(default: Any = _REQUIRED, above: float = -1e30) -> Entry:
 
 
 def flag(default: Any = _REQUIRED) -> Entry:
-    """Ask for true or false.
+    """Return a rule for true or false.
 
     Parameters
     ----------
     default
-        What counts where the entry is missing.
+        The value of a missing entry.
 
     Returns
     -------
@@ -255,31 +254,31 @@ def flag(default: Any = _REQUIRED) -> Entry:
 
 
 def text(default: Any = _REQUIRED) -> Entry:
-    """Ask for a text.
+    """Return a rule for a string.
 
     Parameters
     ----------
     default
-        What counts where the entry is missing.
+        The value of a missing entry.
 
     Returns
     -------
     Entry
     """
-    return Entry("a text", lambda x: type(x) is str, default)
+    return Entry("a string", lambda x: type(x) is str, default)
 
 
 def only(
     *values: Any, default: Any = _REQUIRED, advice: str = _COMPARE
 ) -> Entry:
-    """Ask for one of these values.
+    """Return a rule for one of these values.
 
     Parameters
     ----------
     values
-        They differ by their types, too: false is not 0.
+        The allowed values; types count, so false is not 0.
     default
-        What counts where the entry is missing.
+        The value of a missing entry.
     advice
         What to do about another value.
 
@@ -296,14 +295,14 @@ def only(
 
 
 def several(entry: Entry, default: Any = _REQUIRED) -> Entry:
-    """Ask for a list.
+    """Return a rule for a list.
 
     Parameters
     ----------
     entry
-        What each item of it has to be.
+        The rule for each item.
     default
-        What counts where the entry is missing.
+        The value of a missing entry.
 
     Returns
     -------
@@ -317,14 +316,14 @@ def several(entry: Entry, default: Any = _REQUIRED) -> Entry:
 
 
 def table(entries: Mapping[str, Entry], default: Any = _REQUIRED) -> Entry:
-    """Ask for a table inside the config.
+    """Return a rule for a table inside the config.
 
     Parameters
     ----------
     entries
-        What each entry of it has to be.
+        The rules for its entries.
     default
-        What counts where the table is missing.
+        The value of a missing table.
 
     Returns
     -------
@@ -338,28 +337,29 @@ def checked_config(
     entries: Mapping[str, Entry],
     place: str = "config.json",
 ) -> dict[str, Any]:
-    """Return the entries of a config, each as a table asks for it.
+    """Return the entries of a config, checked by a table of rules.
 
     Parameters
     ----------
     config
-        As JSON has it.
+        The parsed JSON.
     entries
-        The table: each name that may be there, in the order of the checks.
+        The table: a rule for each allowed name, in the order of the checks.
     place
-        Where the config stands, for the message.
+        The name of the config, for the message.
 
     Returns
     -------
     dict
-        A value for each name in the table, the default where the config has
-        no such entry; nested tables are checked in the same way.
+        A value for each name in the table, or its default. Nested tables
+        are checked in the same way.
 
     Raises
     ------
     ValueError
-        An entry is missing, or has another type or value, or is not in the
-        table and not null. The message names entry, value, and what to do.
+        An entry is missing, has another type or value, or is not null and
+        not in the table. The message names the entry, its value, and what to
+        do.
     """
     inside = "" if place == "config.json" else f"{place}."
     found = {}
@@ -367,7 +367,7 @@ def checked_config(
         value = config.get(name, entry.default)
         if value is _REQUIRED:
             raise ValueError(
-                f"{place} has no {name}: give the folder of a whole model."
+                f"{place} has no {name}: give the folder of a complete model."
             )
         if name in config and not entry.allows(value):
             null = ", or null" if entry.default is None else ""
@@ -381,15 +381,15 @@ def checked_config(
     for name, value in config.items():
         if name not in entries and value is not None:
             raise ValueError(
-                f"{inside}{name} is {_short(value)}, and this loader does "
-                "not know it: load the folder with Transformers, or take it "
-                "out of config.json if it changes no numbers."
+                f"{inside}{name} is {_short(value)}, but this loader does "
+                "not know the entry: load the folder with Transformers, or "
+                "remove the entry if it does not change the logits."
             )
     return found
 
 
 def _short(value: Any) -> str:
-    """Return what a value looks like, in a line."""
+    """Return a value as text, cut to a line."""
     shown = repr(value)
     return shown if len(shown) <= 60 else f"{shown[:57]}..."
 
@@ -402,11 +402,11 @@ _IDS = Entry(
     lambda x: _ID.fits(x) or type(x) is list and all(map(_ID.fits, x)),
     None,
 )
-# Names, training, memory, and ids of tokens: they change no logits.
+# Names, training, memory, and ids of tokens do not change the logits.
 HARMLESS: dict[str, Entry] = {
     "_name_or_path": text(None),
     "architectures": several(text(), None),
-    "auto_map": _ANYTHING,  # code that runs only where it is asked for
+    "auto_map": _ANYTHING,  # code that runs only on request
     "transformers_version": text(None),
     "transformers.js_config": _ANYTHING,
     "unsloth_version": text(None),
@@ -426,7 +426,7 @@ HARMLESS: dict[str, Entry] = {
 }
 
 _LENGTH = "original_max_position_embeddings"
-_PLAIN = only(1, 1.0, default=1.0)  # the share of a head that is turned
+_PLAIN = only(1, 1.0, default=1.0)  # the share of a head that is rotated
 _KINDS = only(
     "default",
     "llama3",
@@ -443,7 +443,7 @@ _ROPE = {
     "high_freq_factor": number(4.0, above=0),
     _LENGTH: count(2048),
 }
-# What is said about rotary positions, in version 5 of Transformers and in 4.
+# Entries for rotary positions, in versions 5 and 4 of Transformers.
 ROTATION: dict[str, Entry] = {
     "rope_parameters": table(_ROPE, None),
     "rope_scaling": table(_ROPE, None),
@@ -478,20 +478,20 @@ def llama_turns(config: Mapping[str, Any], d_head: int) -> np.ndarray:
     Parameters
     ----------
     config
-        Of it, the entries that ROTATION names are read.
+        The entries that ROTATION names are read.
     d_head
         The width of a head, even.
 
     Returns
     -------
     numpy.ndarray, (d_head / 2,)
-        How far each pair turns in a step, in radians.
+        The angle of each pair per position, in radians.
 
     Raises
     ------
     ValueError
-        The rotation is not a plain one, and not that of Llama 3.1; or a pair
-        turns by more than a radian.
+        The rotation is neither plain nor that of Llama 3.1, or a pair turns
+        by more than a radian per position.
     """
     said = {name: config[name] for name in ROTATION if name in config}
     checked_config(said, ROTATION)
@@ -502,7 +502,7 @@ def llama_turns(config: Mapping[str, Any], d_head: int) -> np.ndarray:
         turns = _stretched(turns, rope, said)
     if turns.max() > 1:  # float32 has too few digits for such angles
         raise ValueError(
-            f"A pair turns by {turns.max():g} radians in a step, and has to "
+            f"A pair turns by {turns.max():g} radians per position, but must "
             "turn by 1 at most: rope_theta or factor is below 1."
         )
     return turns
@@ -511,7 +511,7 @@ def llama_turns(config: Mapping[str, Any], d_head: int) -> np.ndarray:
 def _stretched(
     turns: np.ndarray, rope: Mapping[str, Any], said: Mapping[str, Any]
 ) -> np.ndarray:
-    """Return the frequencies of a table for Llama 3.1, (C,)."""
+    """Return the stretched frequencies of Llama 3.1, (C,)."""
     factors = ("factor", "low_freq_factor", "high_freq_factor")
     for name in factors:
         if name not in rope:
@@ -522,7 +522,7 @@ def _stretched(
     factor, low, high = (rope[name] for name in factors)
     if low >= high:
         raise ValueError(
-            f"low_freq_factor is {low}, and has to be below "
+            f"low_freq_factor is {low}, but must be below "
             f"high_freq_factor, {high}: {_COMPARE}."
         )
     length = said.get("max_position_embeddings", 2048)
@@ -531,23 +531,23 @@ def _stretched(
 
 
 def llama_config(config: Mapping[str, Any]) -> LlamaConfig:
-    """Return the sizes and switches of the Llama that a config asks for.
+    """Return the sizes and switches of the Llama in a config.
 
     Parameters
     ----------
     config
-        What config.json says.
+        The contents of config.json.
 
     Returns
     -------
     LlamaConfig
-        Its `base` holds the frequencies of the rotation.
+        Its `base` has the frequencies of the rotation.
 
     Raises
     ------
     ValueError
-        An entry is missing, wrong or not known; or heads and key heads do
-        not fit. The message names entry, value, and what to do.
+        An entry is missing, wrong or unknown, or heads and key heads do not
+        fit. The message names the entry, its value, and what to do.
     """
     said = checked_config(config, _LLAMA | ROTATION | HARMLESS)
     num_heads, d_model = said["num_attention_heads"], said["hidden_size"]
@@ -582,7 +582,7 @@ def llama_shapes(config: LlamaConfig) -> dict[str, tuple[int, ...]]:
     Returns
     -------
     dict of str to tuple of int
-        A matrix is (out, in), as PyTorch has it.
+        A matrix is (out, in), as in PyTorch.
     """
     d_model, d_ff = config.d_model, config.d_ff
     wide = config.num_heads * config.d_head
@@ -617,29 +617,29 @@ def checked_weights(
     Parameters
     ----------
     weights
-        Those of a checkpoint.
+        The weights of a checkpoint.
     shapes
-        Those of the model. Without "lm_head.weight" the model is tied.
+        The shapes of the model. Without "lm_head.weight" the model is tied.
 
     Returns
     -------
     dict of str to numpy.ndarray
-        A weight for each name in `shapes`. Left out are a last matrix that
-        equals the embedding of a tied model, and frequencies of the
-        rotation, which old checkpoints hold and config.json gives.
+        A weight for each name in `shapes`. A tied model's copy of the
+        embedding is left out, and so are the frequencies of the rotation in
+        old checkpoints.
 
     Raises
     ------
     ValueError
-        A tensor is missing, too many, or of another shape.
+        A tensor is missing, unknown, or has another shape.
     """
     head = weights.get("lm_head.weight")
     embedding = weights.get("model.embed_tokens.weight")
-    spare = {"lm_head.weight"} - shapes.keys()  # tied, and yet in the file
+    spare = {"lm_head.weight"} - shapes.keys()  # a tied copy in the file
     both = head is not None and embedding is not None
     if spare and both and not np.array_equal(head, embedding):
         raise ValueError(
-            "tie_word_embeddings is true, and lm_head.weight is not the "
+            "tie_word_embeddings is true, but lm_head.weight is not the "
             "embedding: set it to false in config.json."
         )
     found = {

@@ -1,12 +1,11 @@
-"""Read the folder of a decoder of twenty families, as one config.
+"""Read the folder of a decoder of any of twenty families.
 
     weights, config = load_decoder(folder)
     logits = run_decoder(weights, token_ids, config)
 
-A config.json says much, and each family fixes the rest. What neither this
-module nor the decoder knows is refused, because it may change the numbers.
-The decoder, and what its switches mean, are built in the chapter
-families.ipynb.
+A config.json has many entries, and each family fixes other switches. Unknown
+entries are refused, because they may change the logits. The chapter
+families.ipynb builds the decoder and explains its switches.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ _CAPPED = _WINDOWS + "attention_bias query_pre_attn_scalar "
 _CAPPED += "final_logit_softcapping "
 _EXPERTS = "num_experts_per_tok num_local_experts num_experts "
 # A family -> the switches that it fixes, and the fields that it reads besides
-# those of every family.
+# those of all families.
 FAMILIES: dict[str, tuple[dict[str, Any], str]] = {
     "llama": ({}, _BIASES),
     "mistral": ({}, "sliding_window"),
@@ -123,13 +122,13 @@ _SLIDING, _FULL = "sliding_attention", "full_attention"
 
 
 def _decimal(above: float = -1e30, below: float = 1e30) -> Entry:
-    """Return an entry that JSON writes with a point, in these bounds."""
+    """Return a rule for a number with a point, between these bounds."""
     words = f"a number with a point, above {above:g} and below {below:g}"
     return Entry(words, lambda x: type(x) is float and above < x < below)
 
 
 def _or_null(entry: Entry) -> Entry:
-    """Return an entry that has to be there, and may be null."""
+    """Return a rule for a required entry that may be null."""
 
     def fits(x):
         return x is None or entry.fits(x)
@@ -137,7 +136,7 @@ def _or_null(entry: Entry) -> Entry:
     return replace(entry, words=f"{entry.words}, or null", fits=fits)
 
 
-# Read for some families: FAMILIES says for which.
+# Read for some families, which FAMILIES lists.
 _OWN = {
     "attention_bias": flag(False),
     "attention_out_bias": flag(False),
@@ -161,7 +160,7 @@ _OWN = {
     "num_experts_per_tok": count(),
     "num_local_experts": count(0, most=2**12),
 }
-# Read for every family.
+# Read for all families.
 _EVERY = {
     "model_type": text(),
     "vocab_size": count(),
@@ -172,12 +171,12 @@ _EVERY = {
     "num_key_value_heads": count(most=2**12),
     "head_dim": count(0, most=2**16),
 }
-# Families that have a default of their own where Transformers has no head_dim,
-# and those in which null means that heads share the model's width.
+# Families with a default of their own for a missing head_dim, and families in
+# which null means that the heads share the model's width.
 _NEED_HEAD_DIM = "qwen3 gemma gemma2 gemma3_text ernie4_5 seed_oss".split()
 _NULL_HEAD_DIM = "llama mistral mixtral hunyuan_v1_dense".split()
-# Change nothing with these values, and something with others.
-_ASKED = {
+# These change nothing with these values, but something with others.
+_FIXED = {
     "is_causal": only(True, default=True),
     "mlp_only_layers": only([], default=None),
     "decoder_sparse_step": only(1, default=1),
@@ -188,17 +187,17 @@ _ASKED = {
 }
 _NEUTRAL = {
     name: replace(entry, advice="load the folder with Transformers")
-    for name, entry in _ASKED.items()
+    for name, entry in _FIXED.items()
 }
 _SHARE = Entry(
     "a number from 0 to 1",
     lambda x: type(x) in (int, float) and 0 <= x <= 1,
     0.0,
 )
-_PATTERN = Entry("a number or a text", lambda x: type(x) in (int, str), None)
+_PATTERN = Entry("a number or a string", lambda x: type(x) in (int, str), None)
 _TABLE = Entry("a table", lambda x: type(x) is dict, None)
-# Change nothing: training and memory, and rules from which layer_types and
-# no_rope_layers were made.
+# These change nothing: they are for training and memory, or layer_types and
+# no_rope_layers were made from them.
 _HARMLESS = HARMLESS | {
     "cache_implementation": text(None),
     "eod_token_id": HARMLESS["bos_token_id"],
@@ -220,7 +219,7 @@ _HARMLESS = HARMLESS | {
 
 _ADVICE = "compare config.json with that of the original model"
 _LENGTH = "original_max_position_embeddings"
-# Families whose two kinds of layers have a rotation each.
+# Families whose two kinds of layers have different rotations.
 _BY_KIND = ("gemma3_text", "olmo3")
 _PARTS = {
     "attention_bias": "q k v o",
@@ -231,23 +230,23 @@ _PARTS = {
 
 
 def decoder_config(config: Mapping[str, Any]) -> DecoderConfig:
-    """Return the sizes and switches that a config asks for.
+    """Return the sizes and switches in a config.
 
     Parameters
     ----------
     config : dict
-        What config.json says.
+        The contents of config.json.
 
     Returns
     -------
     DecoderConfig
-        A stretched rotation is in its `bases` as frequencies.
+        Its `bases` have the frequencies of a stretched rotation.
 
     Raises
     ------
     ValueError
-        The family is not known, or an entry is missing, wrong or not known,
-        or two entries do not fit. The message says which, and what to do.
+        The family is unknown, an entry is missing, wrong or unknown, or two
+        entries do not fit. The message says which, and what to do.
     """
     family = config.get("model_type")
     if not isinstance(family, str) or family not in FAMILIES:
@@ -271,7 +270,7 @@ def decoder_config(config: Mapping[str, Any]) -> DecoderConfig:
     pad, vocab_size = said["pad_token_id"] or 0, said["vocab_size"]
     if not -vocab_size <= pad < vocab_size:
         raise ValueError(
-            f"pad_token_id is {pad}, and vocab_size {vocab_size}: {_ADVICE}."
+            f"pad_token_id is {pad}, but vocab_size {vocab_size}: {_ADVICE}."
         )
     bases, windows = _layers(config, said, d_head)
     found = {
@@ -295,7 +294,7 @@ def decoder_config(config: Mapping[str, Any]) -> DecoderConfig:
 
 
 def _entries(family: str) -> dict[str, Entry]:
-    """Return what may stand in a config of this family."""
+    """Return the rules for a config of this family."""
     switches, own = FAMILIES[family]
     norm = "layer_norm_eps" if "cohere" in family else "rms_norm_eps"
     gates = ["hidden_act", "hidden_activation"]
@@ -316,7 +315,7 @@ def _entries(family: str) -> dict[str, Entry]:
         found["head_dim"] = count(None, most=2**16)
     if family == "seed_oss":
         found["attention_bias"] = flag(True)
-    if family in ("phi3", "smollm3"):  # a missing one may be out of the table
+    if family in ("phi3", "smollm3"):  # its default may be out of the table
         allows = HARMLESS["pad_token_id"].allows
         found["pad_token_id"] = Entry("an id, or null", allows)
     if family in _BY_KIND:
@@ -329,7 +328,7 @@ def _entries(family: str) -> dict[str, Entry]:
 def _layers(
     config: Mapping[str, Any], said: Mapping[str, Any], d_head: int
 ) -> tuple[tuple[Any, ...], tuple[int | None, ...]]:
-    """Return for each layer its base, and its window or None."""
+    """Return the base of each layer, and its window or None."""
     family, layers = said["model_type"], said["num_hidden_layers"]
     window = said.get("sliding_window")
     if said.get("use_sliding_window") is False:
@@ -337,19 +336,19 @@ def _layers(
     kinds = said.get("layer_types")
     if kinds is None:
         kinds = [_SLIDING if window else _FULL] * layers
-        # Transformers makes this list where it is missing, by other rules
-        # than these; without a window, some families have one rule only.
+        # Transformers makes a missing list by other rules than these; without
+        # a window, some families have one rule only.
         if "layer_types" in said and (
             window or "use_sliding_window" not in said
         ):
             raise ValueError(
                 "config.json has no layer_types: load the folder with "
-                "Transformers, and save_pretrained writes them."
+                "Transformers, and write it with save_pretrained."
             )
     if _SLIDING in kinds and not window:
         raise ValueError(
-            "Layers have a window, and its length, sliding_window, is not "
-            f"said or not used: {_ADVICE}."
+            "Layers have a window, but sliding_window, its length, is missing "
+            f"or not used: {_ADVICE}."
         )
     turned = [True] * layers
     if family == "smollm3":
@@ -359,7 +358,7 @@ def _layers(
     for name, listed in (("layer_types", kinds), ("no_rope_layers", turned)):
         if len(listed) != layers:
             raise ValueError(
-                f"{name} has {len(listed)} entries, and num_hidden_layers is "
+                f"{name} has {len(listed)} entries, but num_hidden_layers is "
                 f"{layers}: {_ADVICE}."
             )
     base = {kind: _base(config, kind, d_head) for kind in {*kinds}}
@@ -378,10 +377,10 @@ def _base(
     rope, older = config.get("rope_parameters"), config.get("rope_scaling")
     if rope and older:
         raise ValueError(
-            "config.json has rope_parameters and rope_scaling: keep the one "
-            "that the original model has."
+            "config.json has rope_parameters and rope_scaling: keep only the "
+            "entry of the original model."
         )
-    # Version 4 of Transformers has the base beside rope_scaling.
+    # Version 4 of Transformers has the base outside of rope_scaling.
     rope = rope or {"rope_theta": config.get("rope_theta")} | (older or {})
     both = rope.get(_SLIDING) and rope.get(_FULL)
     flat = family not in _BY_KIND or not both
@@ -389,23 +388,24 @@ def _base(
         rope = rope[kind]
     base = rope.get("rope_theta")
     plain = rope.get("rope_type", rope.get("type", "default")) == "default"
-    # Transformers gives all layers of olmo3 this base, whatever a flat one is.
+    # In Transformers, all layers of olmo3 have this base with a flat table.
     known = (family, base, plain) == ("olmo3", 5e5, True)
     if flat and family in _BY_KIND and not known:
         raise ValueError(
-            f"{family} has a rotation for {_FULL} and one for {_SLIDING}, and "
-            "rope_parameters has to say both: load the folder with "
-            "Transformers, and see which it takes."
+            f"{family} has a rotation for {_FULL} and one for {_SLIDING}, so "
+            "rope_parameters must have both: load the folder with "
+            "Transformers, and copy what it uses."
         )
     if base is None:
         raise ValueError(
-            "config.json does not say rope_theta, the base of the rotation: "
-            "load the folder with Transformers, and save_pretrained writes it."
+            "config.json has no rope_theta, the base of the rotation: load "
+            "the folder with Transformers, and write it with save_pretrained."
         )
     if base < 1 or rope.get("factor", 1) < 1:
         raise ValueError(
             f"rope_theta is {base} and factor {rope.get('factor', 1)}; below "
-            f"1 they turn a pair by more than a radian a step: {_ADVICE}."
+            "1 they turn a pair by more than a radian per position: "
+            f"{_ADVICE}."
         )
     if plain:
         return base
@@ -418,7 +418,7 @@ def _base(
     if flat:
         length = config.get(_LENGTH, length)
     if length is None:
-        raise ValueError(f"The rotation does not say {_LENGTH}: {_ADVICE}.")
+        raise ValueError(f"The rotation has no {_LENGTH}: {_ADVICE}.")
     rope = dict(rope) | {_LENGTH: length}
     return tuple(llama_turns({"rope_parameters": rope}, d_head).tolist())
 
@@ -444,25 +444,25 @@ def _biases(said: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _experts(said: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the switches of a mixture of experts, none without one."""
+    """Return the switches of a mixture of experts, if there is one."""
     if "num_experts_per_tok" not in said:
         return {}
-    asked = said["num_experts_per_tok"]
+    routed = said["num_experts_per_tok"]
     counts = {said["num_experts"], said["num_local_experts"]} - {0}
-    if len(counts) != 1 or asked > max(counts):
+    if len(counts) != 1 or routed > max(counts):
         raise ValueError(
-            f"A token asks {asked} experts, and num_local_experts does not "
-            f"say so many: {_ADVICE}."
+            f"A token is routed to {routed} experts, but num_local_experts is "
+            f"missing or smaller: {_ADVICE}."
         )
     return {
         "num_experts": counts.pop(),
-        "experts_asked": asked,
+        "experts_asked": routed,
         "to_one": said.get("norm_topk_prob", True),
     }
 
 
 def _factors(said: Mapping[str, Any]) -> dict[str, float]:
-    """Return the factors that a config asks for."""
+    """Return the factors in a config."""
     family, found = said["model_type"], {}
     if "gemma" in family:
         found["embedding_factor"] = said["hidden_size"] ** 0.5
@@ -489,7 +489,7 @@ def decoder_shapes(config: DecoderConfig) -> dict[str, tuple[int, ...]]:
     Returns
     -------
     dict of str to tuple of int
-        A matrix is (out, in), as checkpoints have it.
+        A matrix is (out, in), as in checkpoints.
     """
     d_model, d_head = config.d_model, config.d_head
     wide, narrow = config.num_heads * d_head, config.key_heads * d_head
@@ -529,7 +529,7 @@ def decoder_shapes(config: DecoderConfig) -> dict[str, tuple[int, ...]]:
     return found
 
 
-# What a family calls a part -> its name in the other families.
+# The name of a part in one family -> its name in the other families.
 _RENAMED = {
     "mixtral": {
         ".block_sparse_moe.": ".mlp.",
@@ -552,8 +552,8 @@ def plain_weights(
     Parameters
     ----------
     weights : dict of str to numpy.ndarray
-        Those of a checkpoint; or gradients by the names of Transformers'
-        parameters, where all experts of a layer are one array.
+        The weights of a checkpoint, or gradients by the names of
+        Transformers' parameters, where all experts of a layer are one array.
     config : DecoderConfig
         The sizes.
     family : str
@@ -562,7 +562,7 @@ def plain_weights(
     Returns
     -------
     dict of str to numpy.ndarray
-        Matrices that hold several are cut into them.
+        Packed matrices are split.
 
     Raises
     ------
@@ -573,13 +573,13 @@ def plain_weights(
     for name, weight in weights.items():
         for theirs, ours in _RENAMED.get(family, {}).items():
             name = name.replace(theirs, ours)
-        holds_several = family == "phi3" or ".experts." in name
-        cut = _cut(name, weight, config) if holds_several else {name: weight}
+        is_packed = family == "phi3" or ".experts." in name
+        cut = _cut(name, weight, config) if is_packed else {name: weight}
         for one, matrix in cut.items():
             if one in found:
                 raise ValueError(
-                    f"The folder holds {one} twice, by two names: download "
-                    "it again, or take one out."
+                    f"The folder has {one} twice, by two names: download it "
+                    "again, or remove one of the two."
                 )
             found[one] = matrix
     return found
@@ -588,7 +588,7 @@ def plain_weights(
 def _cut(
     name: str, weight: np.ndarray, config: DecoderConfig
 ) -> dict[str, np.ndarray]:
-    """Return the matrices that one array holds, by name."""
+    """Return the matrices in an array, by name."""
     if ".experts." in name and weight.ndim == 3:
         found = {}
         for e, expert in enumerate(weight):
@@ -623,7 +623,7 @@ def load_decoder(
     Returns
     -------
     weights : dict of str to numpy.ndarray
-        Those that the decoder reads, in float32, by the names of
+        The weights that the decoder reads, in float32, by the names in
         `decoder_shapes`.
     config : DecoderConfig
         The sizes and switches.
@@ -633,7 +633,7 @@ def load_decoder(
     FileNotFoundError
         A file is missing.
     ValueError
-        `decoder_config` refuses the config; or a weight is missing, has
+        `decoder_config` refuses the config, or a weight is missing, has
         another shape, or is not read.
     ImportError
         The library safetensors is not installed.

@@ -1,9 +1,9 @@
-"""A small Llama in the page of the reader: weights, and pictures of them.
+"""A small Llama that runs in the reader's page, with pictures of its work.
 
 The book's small Llama has learned names (`cellbycell.names`). Its weights are
 stored in `data/llama.json`, in eight bits; `data/model.js` is the same model
-in JavaScript, and `look.js` and `write.js` show what it does. Nothing here
-needs a framework.
+in JavaScript, and `look.js` and `write.js` draw the pictures. This module
+needs no framework.
 """
 
 import base64
@@ -29,7 +29,7 @@ __all__ = [
 ]
 _FOLDER = Path(__file__).parent / "data"
 FILE = _FOLDER / "llama.json"
-_COLUMNS = 11  # of a phone: the dot and ten letters
+_COLUMNS = 11  # the dot and ten letters, for the width of a phone
 _LONGEST = 20
 _SIGNS = [{" ": "␣"}.get(letter, letter) for letter in LETTERS]
 _WORDS = [{".": "the end", " ": "a space"}.get(x, x) for x in LETTERS]
@@ -53,14 +53,14 @@ def stored_config() -> LlamaConfig:
 def stored_weights() -> dict[str, np.ndarray]:
     """Return the weights of the stored Llama.
 
-    They were trained on names and rounded to eight bits; `python -m
-    research.names llama` does both.
+    `python -m research.names llama` trains them on names and rounds them to
+    eight bits.
 
     Returns
     -------
     dict of str to numpy.ndarray
         Each tensor by its name in a checkpoint, in float32; a matrix is
-        (out, in), as PyTorch has it.
+        (out, in), as in PyTorch.
     """
     return _unpacked(_stored())
 
@@ -73,27 +73,27 @@ def read_name(
     Parameters
     ----------
     name
-        Letters of `cellbycell.names.LETTERS`; the dot before them is added.
+        Letters of `cellbycell.names.LETTERS`, without the dot before them.
     packed
-        What `pack` returned; None for the stored model.
+        The result of `pack`; None for the stored model.
     off
-        Pairs (layer, head) of heads that are silent.
+        Pairs (layer, head) of heads that are switched off.
     rotary
-        False takes the positions away.
+        False switches the positions off.
     sees
         How many of the last letters a position sees; None for all.
 
     Returns
     -------
     logits : numpy.ndarray
-        Of the next letter, (T, N), in float64.
+        The logits of the next letter, (T, N), in float64.
     looks : numpy.ndarray
-        The weights of attention, (L, H, T, T).
+        The attention weights, (L, H, T, T).
 
     Raises
     ------
     ValueError
-        The name has a sign that is no letter.
+        The name has a character that is no letter.
     """
     packed = packed or _stored()
     config = LlamaConfig(**packed["sizes"])
@@ -154,19 +154,19 @@ def pack(model) -> dict:
     Parameters
     ----------
     model
-        A Llama or a LlamaTF of the book for names.
+        A Llama or a LlamaTF of the book that reads names.
 
     Returns
     -------
     dict
-        The sizes, and the weights: base64 of all rows in int8, then of each
-        row's factor in float16.
+        The sizes, and the weights in base64: all rows in int8, then the
+        factor of each row in float16.
 
     Raises
     ------
     ValueError
-        The model has other tokens than names, or differs from the stored one
-        in more than sizes.
+        The model does not read names, or differs from the stored model in
+        more than sizes.
     """
     parts = llama_parts(model)
     tensors = {name: _tensor(part) for name, part in parts.items()}
@@ -188,13 +188,13 @@ def pack(model) -> dict:
     if own != wanted:
         names = "vocab_size", "base", "epsilon", "tied"
         wrong = [
-            f"{name}={found!r} in place of {right!r}"
+            f"{name}={found!r} instead of {right!r}"
             for name, found, right in zip(names, own, wanted, strict=True)
             if found != right
         ]
         raise ValueError(
             f"this Llama has {', '.join(wrong)}: the picture shows models of "
-            "names, whose sizes alone may differ."
+            "names that differ in their sizes only."
         )
     numbers, factors = zip(*map(_rounded, tensors.values()), strict=True)
     data = b"".join(part.tobytes() for part in (*numbers, *factors))
@@ -202,12 +202,12 @@ def pack(model) -> dict:
 
 
 def model_script(packed=None) -> str:
-    """Return the model as a script, which gives the page its `namesModel`.
+    """Return the model as a script that sets the page's `namesModel`.
 
     Parameters
     ----------
     packed
-        What `pack` returned; None for the stored model.
+        The result of `pack`; None for the stored model.
 
     Returns
     -------
@@ -220,30 +220,30 @@ def model_script(packed=None) -> str:
 
 
 def show_look(model=None, name: str = "moldavia"):
-    """Return a picture of what a Llama does with a name.
+    """Return a picture of a Llama that reads a name.
 
-    The loss of each letter, where each head looks, and the next letter; heads
-    and positions can be switched off.
+    It shows the loss of each letter, where each head looks, and the next
+    letter. The reader can switch heads and positions off.
 
     Parameters
     ----------
     model
         A Llama or a LlamaTF that has learned names; None for the stored one.
     name
-        To begin with, of at most ten letters.
+        The first name, of at most ten letters.
 
     Returns
     -------
     IPython.display.HTML
-        What a notebook shows.
+        The picture, for a notebook.
 
     Raises
     ------
     ValueError
-        As pack and read_name do, and for a name that is too long.
+        As in pack and read_name, or the name is too long.
     """
     if not 0 < len(name) < _COLUMNS:
-        raise ValueError(f"{name!r} has not 1 to {_COLUMNS - 1} letters.")
+        raise ValueError(f"{name!r} should have 1 to {_COLUMNS - 1} letters.")
     packed = pack(model) if model is not None else _stored()
     logits, looks = read_name(name, packed)
     probs = _softmax(logits)  # (T, N)
@@ -308,19 +308,19 @@ def show_write(name: str = "san", sliders: bool = True):
     Parameters
     ----------
     name
-        What the names begin with at first, of at most 18 letters.
+        The first beginning of the names, of at most 18 letters.
     sliders
-        False leaves out those for temperature and so on.
+        False leaves out the sliders for temperature and so on.
 
     Returns
     -------
     IPython.display.HTML
-        What a notebook shows.
+        The picture, for a notebook.
 
     Raises
     ------
     ValueError
-        As read_name does.
+        As in read_name.
     """
     rows = ""
     for i, text in enumerate(_written(name)):
@@ -366,7 +366,7 @@ def show_write(name: str = "san", sliders: bool = True):
 
 
 def _written(name, draw=1):
-    """Return the eight names that write.js shows at first."""
+    """Return the first eight names that write.js shows."""
     state, names = draw, []
 
     def uniform():  # the generator mulberry32
@@ -394,19 +394,19 @@ def _softmax(logits):
 
 
 def _read(file):
-    """Return a script of the package, an expression."""
+    """Return a script of the package, which is an expression."""
     return (_FOLDER / file).read_text("utf-8").strip()
 
 
 def _short(weight):
-    """Return a weight in three signs, and nothing for a small one."""
+    """Return a weight in three characters; "" for a small one."""
     if weight < 0.095:
         return ""
     return f"{weight:.2f}"[1:] if weight < 0.995 else "1"
 
 
 def _row(part, label, texts, shares):
-    """Return a row of the table, blank behind the last text."""
+    """Return a row of the table, blank after the last text."""
     row = "<tr>" + table_head(part, label)
     for s in range(_COLUMNS):
         given = (texts[s], shares[s]) if s < len(texts) else ("",)
@@ -423,7 +423,7 @@ def _bars(shares, wide, off=0):
 
 
 def _drawing(label, paths):
-    """Return bars over the letters; the last path gets its colour here."""
+    """Return bars above the letters; sets the colour of the last path."""
     places = [round(7.5 + 11.8 * n, 1) for n in range(len(_SIGNS))]
     texts = [((x, 115), sign) for x, sign in zip(places, _SIGNS, strict=True)]
     return svg_image(
@@ -436,7 +436,7 @@ def _drawing(label, paths):
 
 
 def _tensor(part) -> np.ndarray:
-    """Return the one tensor of a part of either framework, as PyTorch's."""
+    """Return the only weight of a part, in the layout of PyTorch."""
     if hasattr(part, "parameters"):
         (weight,) = part.parameters()
         return weight.detach().cpu().numpy().astype(np.float32)
@@ -455,7 +455,7 @@ def _rounded(tensor):
 
 
 def _unpacked(packed) -> dict[str, np.ndarray]:
-    """Return what `pack` has rounded, by name, in float32."""
+    """Return the weights in the result of `pack`, by name, in float32."""
     shapes = llama_shapes(LlamaConfig(**packed["sizes"]))
     data = base64.b64decode(packed["weights"])
     count = sum(int(np.prod(shape)) for shape in shapes.values())
@@ -472,5 +472,5 @@ def _unpacked(packed) -> dict[str, np.ndarray]:
 
 @cache
 def _stored() -> dict:
-    """Return what the file says."""
+    """Return the contents of the file."""
     return json.loads(FILE.read_text("utf-8"))

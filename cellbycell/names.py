@@ -1,8 +1,8 @@
-"""Names of places, languages and currencies, on which small models learn.
+"""Names of places, languages and currencies, to train small models.
 
-9,142 names in twelve languages, from the Unicode CLDR; a few thousand letters
-are enough to see each part of a Transformer lower the loss. Nothing here needs
-a framework. The training loop itself is written in the book's first chapter:
+There are 9,142 names in twelve languages, from the Unicode CLDR. A few
+thousand letters show that each part of a Transformer lowers the loss. This
+module needs no framework. The book's first chapter has the training loop:
 `cellbycell.pytorch.learn` and `cellbycell.tensorflow.learn_tf`.
 """
 
@@ -34,7 +34,7 @@ def read_names() -> dict[str, list[str]]:
 
 
 def plain(text: str) -> str:
-    """Return a text in small letters, without accents.
+    """Return a text in lower case, without accents.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def plain(text: str) -> str:
     Returns
     -------
     str
-        As in "osterreich"; other signs stay.
+        As in "osterreich"; other characters do not change.
     """
     parts = unicodedata.normalize("NFD", text.lower())
     return "".join(c for c in parts if not unicodedata.combining(c))
@@ -56,9 +56,9 @@ def encode_names(names: Iterable[str], length: int | None = None):
     Parameters
     ----------
     names
-        Texts of the letters in LETTERS.
+        Strings of letters in LETTERS.
     length
-        Of a row; None for the longest name and two dots.
+        The length of a row; None for the longest name and two dots.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def encode_names(names: Iterable[str], length: int | None = None):
     Raises
     ------
     ValueError
-        For a sign without an id, an empty name or one that is too long.
+        A character has no id, or a name is empty or too long.
     """
     names = list(names)
     if "" in names:
@@ -77,16 +77,16 @@ def encode_names(names: Iterable[str], length: int | None = None):
     if odd:
         some = ", ".join(f"{c!r} in {name!r}" for c, name in odd.items())
         raise ValueError(
-            f"no letters of these models: {some}. They know a to z, space, - "
-            "and '. cellbycell.names.plain makes small letters without "
-            "accents; replace other signs, or leave those names out."
+            f"these models do not know {some}. They know a to z, space, - and "
+            "'. cellbycell.names.plain makes lower case without accents; "
+            "replace other characters, or leave those names out."
         )
     longest = max(map(len, names), default=0) + 2
     length = length or longest
     if longest > length:
         raise ValueError(
-            f"a name of {longest - 2} letters and its two dots do not fit in "
-            f"length={length}: make length larger or leave the name out."
+            f"a name of {longest - 2} letters and its two dots do not fit "
+            f"into length={length}: make length larger, or leave the name out."
         )
     rows = np.zeros((len(names), length), dtype=np.int64)
     for row, name in zip(rows, names, strict=True):
@@ -95,7 +95,7 @@ def encode_names(names: Iterable[str], length: int | None = None):
 
 
 def decode_names(rows: Iterable[Sequence[int]]) -> list[str]:
-    """Return the names of rows of ids, each up to the dot that ends it.
+    """Return the names in rows of ids, each up to the dot that ends it.
 
     Parameters
     ----------
@@ -118,31 +118,31 @@ def split_names(
 ):
     """Hold out a share of the things, with all their names.
 
-    A model that has read "finland" knows half of "finlandia". A name that
-    belongs to a thing that is held out is therefore in no training row.
+    A model that has read "finland" knows half of "finlandia". So no name of a
+    held-out thing is in a training row.
 
     Parameters
     ----------
     names
-        Of each thing, as read_names() returns them; in a plain list, each
+        The names of each thing, as from read_names(); in a plain list, each
         name is a thing of its own.
     share
-        Of the things.
+        The share of things to hold out.
     seed
-        Of the choice.
+        The seed of the choice.
 
     Returns
     -------
     train_rows, held_rows : numpy.ndarray
-        (B, T + 1), int64, the two with the same T.
+        (B, T + 1), int64, with the same T.
 
     Raises
     ------
     ValueError
-        As encode_names does, and if one of the two would be empty.
+        As in encode_names, or one of the two would be empty.
     """
     if isinstance(names, str):
-        raise ValueError("names are a list of texts, not one text.")
+        raise ValueError("names should be a list of strings, not one string.")
     if not isinstance(names, Mapping):
         names = {name: [name] for name in names}
     things = sorted(names)
@@ -163,24 +163,24 @@ def split_names(
 
 
 def initialise(model, seed: int = 0) -> None:
-    """Initialise a model of the book: the same in both frameworks.
+    """Initialise a model of the book, the same in both frameworks.
 
-    Matrices as in Glorot and Bengio 2010, tables with a norm of about 1 a
-    row; scales become 1 and other vectors 0.
+    Matrices are initialised as in Glorot and Bengio 2010, rows of tables with
+    a norm of about 1. Scales become 1 and other vectors 0.
 
     Parameters
     ----------
     model
-        A module of PyTorch, or a layer of Keras that reads ids (B, T).
+        A PyTorch module, or a Keras layer that reads ids (B, T).
     seed
-        Of the numbers.
+        The seed of the weights.
     """
     rng = np.random.default_rng(seed)
     if hasattr(model, "named_modules"):
         for module in model.modules():
             is_table = "Embedding" in type(module).__name__
             for name, weight in module.named_parameters(recurse=False):
-                shape = tuple(weight.shape)  # of a matrix: (out, in)
+                shape = tuple(weight.shape)  # for a matrix, (out, in)
                 if is_table or len(shape) == 1:
                     values = _first_values(rng, shape, is_table, name)
                 else:

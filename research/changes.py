@@ -12,7 +12,10 @@ answers on the test rows; and the median shares on the way, of validation rows.
 Further arguments are the models to train.
 """
 
+import copy
+import math
 import sys
+from functools import partial
 
 import numpy as np
 import torch
@@ -47,11 +50,12 @@ def chapter():
     """Return what the chapter defines, with its rows and its tokenizer."""
     notebook = Notebook.read(BOOK / "practice.ipynb")
     cells, names = {cell.id: cell.source for cell in notebook.code}, {}
-    for cell in ("imports", "imports-built", "languages"):
+    for cell in ("imports", "imports-built", "languages", "sizes"):
         exec(cells[cell], names)
+    exec(cells["train-tokenizer"], names)
     for _, source, _ in definitions(notebook):
         exec(source, names)
-    for cell in ("rows", "three-parts", "tokenizer"):
+    for cell in ("rows", "three-parts", "tokenizer", "model-sizes"):
         exec(cells[cell], names)
     return names
 
@@ -120,29 +124,50 @@ class Decoder(nn.Module):
 
 def make(book, changes, seed):
     """Return a new model, and the functions for its loss and its answers."""
-    size = book["vocab_size"]
     if changes is None:
-        model = book["make_model"](size, seed)
-        return model, book["batch_loss"], book["exact_share"]
-    model = Decoder(size, changes)
-    draw_model(model, seed)
-    if not changes:
-        same, ids = book["DecoderOnly"](size).eval(), torch.tensor([[5, 6, 7]])
-        draw_model(same, seed)
-        assert torch.equal(model.eval()(ids), same(ids))
+        sizes = book["sizes"] | {"dropout": DROPOUT}
+        model = book["make_model"](sizes, seed).cpu()
+        loss, writer = book["batch_loss"], book["write_ids"]
+    else:
+        size = book["vocab_size"]
+        model = Decoder(size, changes)
+        draw_model(model, seed)
+        loss, writer = book["continued_loss"], book["continue_rows"]
+        if not changes:
+            same = book["DecoderOnly"](size, D_MODEL, 4, D_FF).eval()
+            draw_model(same, seed)
+            ids = torch.tensor([[5, 6, 7]])
+            assert torch.equal(model.eval()(ids), same(ids))
     torch.manual_seed(seed)  # of the dropout
-    return model, book["continued_loss"], book["continued_exact"]
+    return model, loss, writer
 
 
 def train(book, pairs, changes, seed, steps):
     """Return parameters, loss, exact share, and the shares on the way."""
-    model, loss, exact = make(book, changes, seed)
-    trainer = book["Trainer"](model, pairs[0], steps, loss, seed=seed)
-    history = book["fit"](trainer, pairs[1], steps, exact, steps // 8, steps)
+    model, loss, writer = make(book, changes, seed)
+    optimizer = torch.optim.AdamW(model.parameters(), 0.0, (0.9, 0.98), 1e-9)
+    rng, left = np.random.default_rng(seed), []
+    best, kept, on_the_way = math.inf, None, []
+    exact = partial(book["exact_share"], partial(writer, model))
+    for step in range(1, steps + 1):
+        if not left:
+            left = book["batches_by_length"](pairs[0], 60, rng)
+        for group in optimizer.param_groups:
+            group["lr"] = 3e-3 * book["rate_share"](step, steps)
+        batch = [pairs[0][number] for number in left.pop()]
+        model.train()
+        optimizer.zero_grad()
+        book["accumulate"](model, batch, loss=loss)
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        if step % (steps // 8) == 0:
+            on_the_way.append(round(exact(pairs[1][:300]), 3))
+            if (found := book["mean_loss"](model, pairs[1], loss)) < best:
+                best, kept = found, copy.deepcopy(model.state_dict())
+    model.load_state_dict(kept)
     size = sum(weight.numel() for weight in model.parameters())
     found = book["mean_loss"](model, pairs[2], loss)
-    on_the_way = [round(float(share), 3) for *_, share in history]
-    return size, found, float(exact(model, pairs[2])), on_the_way
+    return size, found, exact(pairs[2]), on_the_way
 
 
 def main(num_seeds, steps, *names):

@@ -1,12 +1,12 @@
-"""Ask a Transformer, in PyTorch or Keras, the questions that find its bugs.
+"""Check a Transformer, in PyTorch or Keras, for common bugs.
 
     report = check_model(model, token_ids, pad_id=0, causal=True)
     print(report)
     report.raise_if_failed()
 
-The chapter that teaches it: testing.ipynb. The page that leads from a check
-that fails to its causes: `report.explain("future")`, or, in a shell,
-`python -m cellbycell.kit --explain future`.
+The chapter testing.ipynb explains the checks. `report.explain("future")`, or
+`python -m cellbycell.kit --explain future` in a shell, prints the causes of a
+failure.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from . import invariance, losses, weights
-from .asked import Asked, Check, Failed, Lacks, NotAsked, Warned, first_line
 from .cached import cached
+from .case import Case, Check, Failed, Lacks, NotRun, Warned, first_line
 from .differ import Difference, differences
 from .order import order
 from .outputs import as_rows
@@ -41,49 +41,40 @@ __all__ = [
     "where_it_differs",
 ]
 
-# Each check, and the section of the page of symptoms that it leads to.
+# Each check, and the section of *Symptoms* that has its causes.
 CHECKS: dict[str, tuple[Check, str]] = {
     "shape": (weights.shape, "the-loss-or-a-gradient-is-nan"),
     "future": (invariance.future, "the-loss-is-too-good"),
     "future_train": (invariance.future_train, "the-loss-is-too-good"),
     "future_grad": (weights.future_grad, "the-loss-is-too-good"),
     "steps": (invariance.steps, "it-trains-and-it-is-still-wrong"),
-    "cached": (cached, "it-writes-well-without-a-cache-and-badly-with-it"),
-    "pads": (invariance.pads, "padding-changes-my-output"),
-    "alone": (
-        invariance.alone,
-        "it-works-at-batch-size-1-or-depends-on-the-rest-of-the-batch",
-    ),
+    "cached": (cached, "the-cache-changes-the-output"),
+    "pads": (invariance.pads, "padding-changes-the-output"),
+    "alone": (invariance.alone, "the-batch-changes-the-output"),
     "calls": (invariance.calls, "two-calls-give-two-answers"),
-    "context": (invariance.context, "padding-changes-my-output"),
+    "context": (invariance.context, "padding-changes-the-output"),
     "reach": (invariance.reach, "it-trains-and-it-is-still-wrong"),
     "order": (order, "the-order-of-the-tokens-does-not-matter"),
     "source": (invariance.source, "it-trains-and-it-is-still-wrong"),
     "gradients": (
         weights.gradients,
-        "too-many-parameters-too-few-or-parameters-that-never-change",
+        "parameters-are-missing-or-never-change",
     ),
-    "layers": (
-        weights.layers,
-        "too-many-parameters-too-few-or-parameters-that-never-change",
-    ),
-    "count": (
-        weights.count,
-        "too-many-parameters-too-few-or-parameters-that-never-change",
-    ),
+    "layers": (weights.layers, "parameters-are-missing-or-never-change"),
+    "count": (weights.count, "parameters-are-missing-or-never-change"),
     "reference": (
         weights.reference,
-        "the-output-differs-between-libraries-or-loaded-weights-give-nonsense",
+        "logits-differ-from-another-library",
     ),
     "aim": (losses.aim, "the-loss-is-too-good"),
     "loss": (losses.loss, "the-loss-is-too-good"),
-    "start": (losses.start, "it-trains-and-it-is-still-wrong"),
+    "start": (losses.start, "the-loss-stays-high"),
     "writes": (losses.writes, "it-trains-and-it-is-still-wrong"),
-    "overfit": (losses.overfit, "it-trains-and-it-is-still-wrong"),
+    "overfit": (losses.overfit, "the-loss-stays-high"),
 }
-# The check that needs no outputs, and the one that judges them.
+# One of these needs no outputs, and the other one judges them.
 OF_WEIGHTS = {"shape", "count"}
-# Generators are the process's: one thread asks at a time.
+# All threads share the generators, so one thread runs at a time.
 ONE_AT_A_TIME = threading.RLock()
 
 
@@ -109,72 +100,72 @@ def check_model(
     skip: Iterable[str] = (),
     expected_failures: Mapping[str, str] | None = None,
 ) -> Report:
-    """Ask a model all questions that its arguments allow.
+    """Run every check that the arguments allow on a model.
 
-    Each question is asked of a copy, so that the model, its modes and
-    gradients, and all generators are afterwards what they were. The copy's
-    weights take as much memory as the model's. A small configuration is
-    answered in less than a second; long rows cost most, since attention
-    grows with their square, then large vocabularies. `only` saves the rest.
+    The checks run on a copy, which takes as much memory as the model. The
+    model, its modes and gradients, and all generators do not change. A small
+    configuration takes less than a second; long rows cost most, because
+    attention grows with their square, then large vocabularies. `only` saves
+    time.
 
-    Weights behind which nothing moves, a last layer of zeros for example,
-    are initialised in the copy. Threads are asked one after the other.
+    Weights that hide the layers before them, such as a last layer of zeros,
+    are initialised in the copy. Only one thread runs checks at a time.
 
     Parameters
     ----------
     model
         An nn.Module or a Keras model.
     token_ids
-        (B, T), or (B, S) of an encoder-decoder's source: a list, an array, a
-        tensor, or what a tokenizer returns. Best are two sequences or more,
-        of different tokens and lengths, pads on the right. No longer rows
-        are given to the model.
+        (B, T), or (B, S) for the source of an encoder-decoder: a list, an
+        array, a tensor, or the result of a tokenizer. Give two sequences or
+        more, of different tokens and lengths, with pads on the right. The
+        model gets no longer rows.
     decoder_ids
-        (B, T): what the decoder of an encoder-decoder reads.
+        (B, T): the decoder's input of an encoder-decoder.
     pad_id
         The id of pads; None if there are none.
     causal
-        Whether a token may attend to earlier ones only; for an
+        Whether a token may attend only to itself and to earlier ones; for an
         encoder-decoder, in the decoder.
     targets
-        (B, T): the ids to be predicted, -100 or pad_id where there are none.
-        Asks *aim*, and with other arguments *loss*, *start* and *overfit*. A
+        (B, T): the ids to predict, -100 or pad_id where there are none, for
+        *aim*, and with other arguments for *loss*, *start* and *overfit*. A
         model that takes labels= gets them as labels, unless `loss` is given.
     loss
-        A function of logits (B, T, N) and targets (B, T). Asks *loss*.
+        A function of logits (B, T, N) and targets (B, T), for *loss*.
     decode
-        A function of the model and token_ids, a part of them if the model has
-        no source, that returns the ids that greedy decoding writes. Asks
-        *writes*.
+        A function of the model and its source ids that returns the ids of
+        greedy decoding, for *writes*. Without a source, it gets the first
+        token_ids of each sequence.
     step
-        A function of the model, its new ids (B, T) and the cache, None at
-        first, that returns the logits of the new ids and the cache; of an
-        encoder-decoder, the source comes before the new ids. Asks *cached*
-        of a model whose cache the kit does not find.
+        A function of the model, its new ids (B, T) and the cache (None at
+        first) that returns the logits of the new ids and the cache, for
+        *cached*, if the kit does not find the cache. For an encoder-decoder,
+        the source comes before the new ids.
     reference
-        Another model with the same weights, of either framework. Asks
+        Another model with the same weights, of either framework, for
         *reference*.
     count
-        How many parameters there should be. Asks *count*.
+        The expected number of parameters, for *count*.
     vocab_size
-        How many logits there should be, for *shape*.
+        The expected number of logits, for *shape*.
     untrained
-        Whether the weights are new. Asks *start*, with targets, and takes
-        weights that begin alike for no mistake, in *layers*.
+        Whether the weights are new, for *start*, which needs targets. In
+        *layers*, equal weights are then a warning.
     overfit
-        Whether to train a copy on the batch, or for how many steps at most, at
-        each of three rates. Asks *overfit*, with targets.
+        Whether to train a copy on the batch, or for how many steps at most at
+        each of three rates, for *overfit*, which needs targets.
     pad_left
-        Whether pads on the left may change nothing, either, for *pads*; rows
-        that begin with pads ask it, too.
+        Whether *pads* tests pads on the left, too; it also does so if a row
+        begins with pads.
     call
-        A function of the model and its ids that calls it, for a model that
-        needs more arguments or hides its logits.
+        A function that calls the model with its ids, for a model that needs
+        more arguments or hides its logits.
     only, skip
-        The names of the checks to ask, or to leave out.
+        The names of the checks to run, or to leave out.
     expected_failures
-        {name: reason} of the checks that may fail: if they do, that is a
-        warning, and if they pass, that is one, too.
+        {name: reason} for checks that may fail: their failures are warnings,
+        and so are their passes.
 
     Returns
     -------
@@ -186,8 +177,8 @@ def check_model(
     TypeError
         If the model is of neither framework, or a flag is not True or False.
     ValueError
-        If the ids are too few to ask anything, shapes do not fit, or there
-        is no check of a name.
+        If there are too few ids, shapes do not fit, or there is no check of
+        a name.
     """
     expected = expected_failures or {}
     if not isinstance(expected, Mapping):
@@ -207,7 +198,7 @@ def check_model(
             other = wrap(
                 "reference", reference, ids, pad_id, None, None, stack
             )
-        asked = Asked(
+        case = Case(
             wrapped,
             ids,
             pad_id,
@@ -223,11 +214,11 @@ def check_model(
             overfit=overfit,
             pad_left=pad_left,
         )
-        note_assumed(asked)
-        settle_masks(asked)
+        note_assumed(case)
+        settle_masks(case)
         results: list[Result] = []
         for name in progress(chosen):
-            result = ask(asked, name, results)
+            result = run_check(case, name, results)
             if name in expected:
                 result = as_expected(result, expected[name])
             results.append(result)
@@ -244,8 +235,8 @@ def where_it_differs(
 ) -> list[Difference]:
     """Return how far each module's output is from the reference's.
 
-    Modules are matched by name, or, where the names differ, by shape and
-    nearest numbers; a module that is called more than once, call by call.
+    Modules are matched by name or, if names differ, by shape and nearest
+    outputs. Each call of a module counts.
 
     Parameters
     ----------
@@ -271,13 +262,14 @@ def where_it_differs(
 def choose_checks(
     only: Iterable[str] | None, skip: Iterable[str], expected: Iterable[str]
 ) -> list[str]:
-    """Return the names of the checks to ask; raise ValueError if unknown."""
+    """Return the names of the checks to run; raise ValueError if unknown."""
     only = CHECKS if only is None else only
     only, skip = ([x] if isinstance(x, str) else [*x] for x in (only, skip))
     for name in [*only, *skip, *expected]:
         if name not in CHECKS:
             raise ValueError(
-                f"there is no check {name!r}; there are {', '.join(CHECKS)}"
+                f"there is no check {name!r}; the checks are "
+                f"{', '.join(CHECKS)}"
             )
     chosen = [name for name in CHECKS if name in only and name not in skip]
     if not chosen:
@@ -288,7 +280,7 @@ def choose_checks(
 def rows_of(
     token_ids: Any, decoder_ids: Any, targets: Any, pad_id: int | None
 ) -> tuple[tuple[np.ndarray, ...], np.ndarray | None]:
-    """Return the ids and the targets as arrays; raise what does not fit."""
+    """Return the ids and targets as arrays; raise an error if they misfit."""
     whole = isinstance(pad_id, (int, np.integer)) and not isinstance(
         pad_id, bool
     )
@@ -302,12 +294,12 @@ def rows_of(
             f"{len(ids[1])}: give a row of each for every sequence"
         )
     if min(x.min() for x in ids) < 0:
-        raise ValueError("there are negative ids: -100 is for targets alone")
+        raise ValueError("there are negative ids: -100 is only for targets")
     wanted = None if targets is None else as_rows(targets, "targets")
     if wanted is not None and wanted.shape != ids[-1].shape:
         raise ValueError(
-            f"targets are {wanted.shape}, and the ids that the outputs belong "
-            f"to {ids[-1].shape}: a target for each, -100 where there is none"
+            f"targets are {wanted.shape}, but the ids are {ids[-1].shape}: "
+            "give a target for each id, -100 where there is none"
         )
     return ids, wanted
 
@@ -321,7 +313,7 @@ def wrap(
     step: Callable | None,
     stack: ExitStack,
 ) -> Any:
-    """Return the model as the checks ask it, opened on the stack.
+    """Return the model, wrapped for the checks and opened on the stack.
 
     A framework is imported only if the model's own code has imported it.
     """
@@ -347,44 +339,45 @@ def wrap(
     if decoders and len(ids) == 1:
         raise ValueError(
             f"{argument} is an encoder-decoder, which takes {decoders.pop()}: "
-            "give decoder_ids, what its decoder reads, behind token_ids"
+            "give decoder_ids, the input of its decoder, after token_ids"
         )
     stack.enter_context(wrapped.opened())
     return wrapped
 
 
-def note_assumed(asked: Asked) -> None:
-    """Say what was assumed of pads, and which weights are others."""
-    if asked.model.redrawn:
-        asked.model.note(
-            f"Redrawn in the copy: {listed([*asked.model.redrawn])}, behind "
-            "which nothing would move."
+def note_assumed(case: Case) -> None:
+    """Note what is assumed about pads, and which weights are replaced."""
+    if case.model.redrawn:
+        case.model.note(
+            f"Initialised in the copy: {listed([*case.model.redrawn])}, which "
+            "would hide the layers before."
         )
-    if asked.pad_id is not None:
+    if case.pad_id is not None:
         return
     said = "pad_id=None: every id counts as a token."
-    tails = [row[-1] for row in asked.ids[0] if row[-1] == row[-2]]
-    if tails and len(tails) < len(asked.ids[0]):
-        said += f" If {tails[0]} at the end of a row is a pad, say so."
-    asked.model.note(said)
+    tails = [row[-1] for row in case.ids[0] if row[-1] == row[-2]]
+    if tails and len(tails) < len(case.ids[0]):
+        said += f" If {tails[0]} at the end of a row is a pad, pass pad_id="
+        said += f"{tails[0]}."
+    case.model.note(said)
 
 
-def settle_masks(asked: Asked) -> None:
+def settle_masks(case: Case) -> None:
     """Find out what True means in masks whose names do not tell.
 
-    Where it stands at tokens, or at pads, so that pads move nothing, it is
-    given there; if neither holds, no such mask is given, and `pads` says so.
+    They get True at tokens, or at pads, whichever makes pads change nothing.
+    If neither does, the model gets no such mask, and `pads` reports it.
     """
-    model = asked.model
-    is_keras = type(model).__name__ == "KerasModel"  # at tokens, by custom
-    if is_keras or asked.pad_id is None or not model.unsure_masks:
+    model = case.model
+    is_keras = type(model).__name__ == "KerasModel"  # True at tokens
+    if is_keras or case.pad_id is None or not model.unsure_masks:
         return
     model.either_was_tried = True
     notes = [*model.notes]
     for model.either in ("tokens", "pads"):
         try:
             invariance.pads_on_the_right(
-                Asked(model, asked.ids, asked.pad_id, asked.causal)
+                Case(model, case.ids, case.pad_id, case.causal)
             )
         except Lacks:
             break
@@ -393,50 +386,49 @@ def settle_masks(asked: Asked) -> None:
         break
     else:
         model.either = None
-    model.notes[:] = notes  # what was noted of the readings that are wrong
-    asked.__dict__.pop("first", None)
+    model.notes[:] = notes  # without those of wrong guesses
+    case.__dict__.pop("first", None)
 
 
-def ask(asked: Asked, name: str, before: list[Result]) -> Result:
+def run_check(case: Case, name: str, before: list[Result]) -> Result:
     """Return the result of one check; an error is no verdict.
 
-    before: the results so far. An error that was told already is not told
-    again.
+    before: the results so far. The same error is reported only once.
     """
     check, symptom = CHECKS[name]
     try:
         if name not in OF_WEIGHTS:
-            asked.ready()
-        return Result(name, "passed", check(asked), symptom)
+            case.ready()
+        return Result(name, "passed", check(case), symptom)
     except Failed as verdict:
         return Result(name, "failed", str(verdict), symptom)
     except Warned as verdict:
         return Result(name, "warning", str(verdict), symptom)
-    except NotAsked as reason:
+    except NotRun as reason:
         lacks = isinstance(reason, Lacks)
-        return Result(name, "not asked", str(reason), symptom, lacks=lacks)
+        return Result(name, "not run", str(reason), symptom, lacks=lacks)
     except Exception as error:
         sentence = f"{type(error).__name__}: {first_line(error)}"
         for result in before:
             if result.sentence == sentence:
-                said = f"the error is that of {result.name}."
-                return Result(name, "not asked", said, symptom)
+                said = f"the model raises the same error as in {result.name}."
+                return Result(name, "not run", said, symptom)
         return Result(name, "error", sentence, symptom, error)
 
 
 def as_expected(result: Result, reason: str) -> Result:
-    """Return a warning where a check failed as expected, or passed."""
+    """Return a warning if a check failed as expected, or passed."""
     if result.status in ("failed", "warning"):
         said = f"{EXPECTED}{reason}): {result.sentence}"
     elif result.status == "passed":
-        said = f"Expected to fail ({reason}), and passed: {result.sentence}"
+        said = f"Expected to fail ({reason}), but passed: {result.sentence}"
     else:
         return result
     return Result(result.name, "warning", said, result.symptom)
 
 
 def progress(names: list[str]) -> Iterable[str]:
-    """Return the names, with a bar in a terminal if it takes seconds."""
+    """Return the names; a terminal shows a progress bar after two seconds."""
     try:
         from tqdm import tqdm
     except ImportError:

@@ -1,8 +1,8 @@
-"""Ask a folder of Transformers, or print the causes of what a check says.
+"""Check a model in a folder of Transformers, or explain a check.
 
-python -m cellbycell.kit FOLDER             a small model of its config
-python -m cellbycell.kit FOLDER --weights   the model itself
-python -m cellbycell.kit --explain future
+python -m cellbycell.kit FOLDER             check a small model of its config
+python -m cellbycell.kit FOLDER --weights   check the model itself
+python -m cellbycell.kit --explain future   print the causes of a failure
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from . import CHECKS, check_model
 from .report import Report, section
 
-# The sizes of a small model, and the names that configs have for them.
+# The sizes of a small model, and their names in configs.
 SIZES = {
     name: size
     for size, names in [
@@ -67,10 +67,10 @@ IDS += [[33, 4, 10, 22, 9, 7, 15, 0, 0, 0, 0, 0]]
 
 
 def small_sizes(known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return small sizes for what a config of Transformers names.
+    """Return small sizes for the entries of a config of Transformers.
 
-    known: {name: value} of the config. Pads are 0, and each kind of layer
-    comes once.
+    known: {name: value} of the config. Pads have the id 0, and each kind of
+    layer comes once.
     """
     sizes = {name: size for name, size in SIZES.items() if name in known}
     if "kv_lora_rank" in known:  # latent attention has keys for each head
@@ -83,26 +83,26 @@ def small_sizes(known: Mapping[str, Any]) -> dict[str, Any]:
     return sizes | ids
 
 
-def ask_folder(folder: str, weights: bool = False, **options: Any) -> Report:
+def check_folder(folder: str, weights: bool = False, **options: Any) -> Report:
     """Return the report on a folder of Transformers.
 
-    folder: with config.json, and, if weights, with the model's own weights;
-    else a small model of the same kind is made, whose layers are as many as
-    its config names kinds of layers, two at least. options: of `check_model`.
-    Raises ValueError if there is no config, or none of Transformers' models.
+    folder: has config.json. weights: whether to load the model's own weights
+    from it; if not, a small model of the same kind is made, with a layer of
+    each kind, two at least. options: for `check_model`. Raises ValueError if
+    there is no config, or Transformers has no such class.
     """
     import torch
     import transformers
 
     if not Path(folder, "config.json").is_file():
-        raise ValueError(f"{folder}: no folder with a config.json")
+        raise ValueError(f"{folder} has no config.json: give a model's folder")
     config = transformers.AutoConfig.from_pretrained(folder)
     name = (config.architectures or ["none"])[0]
     made = getattr(transformers, name, None)
     if made is None:
         raise ValueError(
             f"{folder}: its architectures name {name}, which is no class of "
-            "Transformers: make the model, and give it to check_model"
+            "Transformers: make the model, and pass it to check_model"
         )
     if weights:
         model = made.from_pretrained(folder)
@@ -110,22 +110,22 @@ def ask_folder(folder: str, weights: bool = False, **options: Any) -> Report:
         given = config.to_dict()
         torch.manual_seed(0)
         model = made(type(config)(**given | small_sizes(given)))
-    said = f"Asked is transformers.{name}, "
+    said = f"The model is transformers.{name}, with "
     said += f"the weights of {folder}" if weights else "small, random weights"
     if getattr(config, "auto_map", None):
-        said += "; code in the folder is not read: give check_model its model"
-    report = ask_transformers(model, **options)
+        said += "; to test code in the folder, pass its model to check_model"
+    report = check_transformers(model, **options)
     report.notes = (f"{said}.", *report.notes)
     return report
 
 
-def ask_transformers(model: Any, **options: Any) -> Report:
+def check_transformers(model: Any, **options: Any) -> Report:
     """Return the report on a model of Transformers."""
     config = model.config
     pad_id = getattr(config, "pad_token_id", None)
     rows = [row[:7] for row in IDS]
     if pad_id is not None:
-        # 44 stands for a token that is this model's pad.
+        # 44 replaces a token that is this model's pad.
         names = {pad_id: 44, 0: pad_id}
         rows = [[names.get(i, i) for i in row] for row in IDS]
     ids = [rows]
@@ -139,11 +139,11 @@ def ask_transformers(model: Any, **options: Any) -> Report:
 
 
 def main() -> int:
-    """Print what was asked for; return 1 if a check failed."""
+    """Print a report or an explanation; return 1 if a check failed."""
     parser = argparse.ArgumentParser("cellbycell.kit", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("folder", nargs="?", help="with config.json")
-    parser.add_argument("--weights", action="store_true", help="read them")
+    parser.add_argument("folder", nargs="?", help="has config.json")
+    parser.add_argument("--weights", action="store_true", help="load them")
     parser.add_argument("--explain", metavar="CHECK", choices=[*CHECKS])
     given = parser.parse_args()
     if given.explain:
@@ -152,7 +152,7 @@ def main() -> int:
     if not given.folder:
         parser.error("give a folder, or --explain CHECK")
     try:
-        report = ask_folder(given.folder, given.weights)
+        report = check_folder(given.folder, given.weights)
     except ValueError as error:
         parser.error(str(error))
     print(report)

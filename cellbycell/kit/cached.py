@@ -8,116 +8,116 @@ from typing import Any
 
 import numpy as np
 
-from .asked import Asked, Failed, Lacks, NotAsked, first_line
+from .case import Case, Failed, Lacks, NotRun, first_line
 from .differ import distance, first_apart, matches
 from .model import Unreadable
 
-# Of a long row so many of the first and the last tokens are read one by one.
+# In a long row, this many of the first and last tokens are read one by one.
 ONE_BY_ONE = 8
-# What to look at, by what the name and class of the first module say.
+# What to check, by a part of the first module's name or class.
 ADVICE = {
-    "rotary|embed|position|wpe": "at how positions of new tokens are made",
-    "": "at the positions of new tokens, at how the mask lies over old and "
-    "new keys, at their order, and at what is kept of earlier calls",
+    "rotary|embed|position|wpe": "how the positions of new tokens are made",
+    "": "the positions of new tokens, the mask over old and new keys, the "
+    "order of the keys, and what is kept from earlier calls",
 }
 
 
-def cached(asked: Asked) -> str:
-    """Do rows that are read in parts, with a cache, have the same outputs?
+def cached(case: Case) -> str:
+    """Do sequences read in parts, with a cache, have the same outputs?
 
-    One token at a time, without masks; three at a time, with masks; and,
-    where a model takes masks, one at a time with positions and with pads on
-    the left, another number in each row. All with the same copy, which in the
-    end is asked without a cache once more.
+    One token at a time without masks; three at a time with masks; and, if
+    the model takes masks, one at a time with positions and left pads, a
+    different number in each row. The same copy reads all of them, and at the
+    end a row without a cache.
     """
-    asked.refuse_two_way()
-    asked.refuse_random()
-    own = asked.facts.get("step") is not None
-    if not own and asked.model.cache_name is None:
+    case.refuse_two_way()
+    case.refuse_random()
+    own = case.facts.get("step") is not None
+    if not own and case.model.cache_name is None:
         raise Lacks(
-            "no cache was found among the model's arguments: give step=, a "
-            "function of the model, its new ids and the cache."
+            "the kit finds no argument for a cache: give step=, a function "
+            "of the model, its new ids and the cache."
         )
-    length = asked.rows.shape[1]
+    length = case.rows.shape[1]
     if length < 4:
         raise Lacks("give sequences of four tokens or more.")
-    rest = asked.ids[:-1]
-    full = tuple(asked.fill_pads(x, i) for i, x in enumerate(asked.ids))
+    rest = case.ids[:-1]
+    full = tuple(case.fill_pads(x, i) for i, x in enumerate(case.ids))
     few = max(1, min(4, length // 3))
     none, masks = {"mask": False}, {"mask": True}
     plans = [("one token at a time", full, few, 1, none)]
     if few + 3 <= length:
-        plans.append(("three tokens at a time", asked.ids, few, 3, masks))
-    takes = asked.model.takes_mask and not own and not asked.model.hub_cache
-    if asked.pad_id is not None and takes and not rest:
-        left = on_the_left(asked)
-        begin = int(asked.real_tokens(left).argmax(axis=1).max()) + 1
+        plans.append(("three tokens at a time", case.ids, few, 3, masks))
+    takes = case.model.takes_mask and not own and not case.model.hub_cache
+    if case.pad_id is not None and takes and not rest:
+        left = on_the_left(case)
+        begin = int(case.real_tokens(left).argmax(axis=1).max()) + 1
         how = "one token at a time with pads on the left"
         if begin < length:
             both = masks | {"positions": True}
             plans.append((how, (left,), begin, 1, both))
-    wholes = [asked.outputs(*ids, **given) for _, ids, _, _, given in plans]
-    copy, refused = asked.copy(), ""
+    wholes = [case.outputs(*ids, **given) for _, ids, _, _, given in plans]
+    copy, refused = case.copy(), ""
     for plan, whole in zip(plans, wholes, strict=True):
         how, ids, begin, count, given = plan
         given = {"positions": False} | given
         try:
-            found = read(asked, copy, ids, cuts(begin, count, length), given)
+            found = read(case, copy, ids, cuts(begin, count, length), given)
         except Exception as error:
-            # A state that one token moves on; nobody gets wrong numbers.
-            if count == 1 or isinstance(error, (Failed, NotAsked)):
+            # Some states take one token a call; an error hides no mistake.
+            if count == 1 or isinstance(error, (Failed, NotRun)):
                 raise
-            refused = f" Not {how}: {first_line(error)}"
+            refused = f" Not tested {how}: {first_line(error)}"
             continue
-        real = asked.real_tokens(ids[-1])
-        if moved := asked.say_change(whole, found, real):
-            change = np.where(real, asked.change(whole, found), 0)
+        real = case.real_tokens(ids[-1])
+        if moved := case.say_change(whole, found, real):
+            change = np.where(real, case.change(whole, found), 0)
             # The first position of all rows, before the difference spreads.
-            t, b = np.argwhere(change.T > asked.tolerance)[0]
+            t, b = np.argwhere(change.T > case.tolerance)[0]
             parts = cuts(begin, count, length)
-            first = first_in(asked, ids, parts, given, (b, t))
+            first = first_in(case, ids, parts, given, (b, t))
             plain = "" if given["positions"] else ", no positions given"
             raise Failed(
-                f"Read with a cache, {how} behind the first {begin}{plain}, "
-                f"the row has other logits than in one pass: {moved}. They "
-                f"part at position {t}{first}."
+                f"Reading with a cache ({how} after the first {begin}{plain}) "
+                f"changes {moved}. The difference begins at position "
+                f"{t}{first}."
             )
     last = copy.outputs(full, mask=False).reshape(wholes[0].shape)
-    if moved := asked.say_change(wholes[0], last, np.ones_like(asked.real)):
+    if moved := case.say_change(wholes[0], last, np.ones_like(case.real)):
         raise Failed(
-            f"After reading with a cache, one pass without it changes {moved}:"
-            " the model keeps what belongs to an earlier row."
+            f"Reading with a cache changes a later pass without it: {moved}. "
+            "The model keeps state of an earlier sequence."
         )
     ways = [how for how, *_ in plans if how not in refused]
-    said = f"With a cache the outputs are those of one pass: {'; '.join(ways)}"
+    said = f"A cache gives the outputs of one pass: {'; '.join(ways)}"
     return f"{said}.{refused}"
 
 
 def read(
-    asked: Asked, copy: Any, ids: Any, where: list[int], given: dict
+    case: Case, copy: Any, ids: Any, where: list[int], given: dict
 ) -> np.ndarray:
-    """Return the outputs of ids that are read in parts, (B, T, C)."""
+    """Return the outputs for ids read in parts, (B, T, C)."""
     try:
         found = copy.read(ids, where, **given)
     except Unreadable:
-        raise NotAsked(
-            f"the model takes {copy.cache_name}, and returns none: give "
+        raise NotRun(
+            f"the model takes {copy.cache_name} but returns no cache: give "
             "step=, a function of the model, its new ids and the cache."
         ) from None
     return found.reshape(*ids[-1].shape, -1)
 
 
 def first_in(
-    asked: Asked, ids: Any, where: list[int], given: dict, place: tuple
+    case: Case, ids: Any, where: list[int], given: dict, place: tuple
 ) -> str:
-    """Return ", first in NAME (CLASS), ...: ADVICE", for a part that differs.
+    """Return ", first in NAME (CLASS) or in its input: check ADVICE".
 
-    place: the row and the position at which it is asked.
+    place: the row and the position to compare.
     """
     row, position = place
-    copy, cache, trace = asked.copy(), None, []
+    copy, cache, trace = case.copy(), None, []
     whole = copy.trace(ids, **given)
-    copy = asked.copy()
+    copy = case.copy()
     for start, end in pairwise([0, *where, ids[-1].shape[1]]):
         part = (*ids[:-1], ids[-1][:, :end])
         run = partial(copy.cached_part, part, start, cache, **given)
@@ -132,29 +132,29 @@ def first_in(
         if (x.shape[1], y.shape[1]) != (ids[-1].shape[1], end - start):
             return False
         x, y = x[row % len(x), position], y[row % len(y), position - start]
-        return x.shape == y.shape and distance(y, x) > asked.tolerance
+        return x.shape == y.shape and distance(y, x) > case.tolerance
 
     name = first_apart(whole, trace, apart) or ""
     label = f"{name} ({copy.kind(name)})" if name else ""
     advice = next(a for key, a in ADVICE.items() if matches(key, label))
-    there = f", first in {label} or in what it is given" if name else ""
-    return f"{there}: look {advice}"
+    there = f", first in {label} or in its input" if name else ""
+    return f"{there}: check {advice}"
 
 
 def cuts(begin: int, count: int, length: int) -> list[int]:
     """Return where a row is cut: first `begin` tokens, then `count` each.
 
-    In the middle of a long row there is one part of many tokens.
+    The middle of a long row is one part of many tokens.
     """
     all_cuts = [*range(begin, length, count)]
     ends = all_cuts[:ONE_BY_ONE] + all_cuts[-ONE_BY_ONE:]
     return sorted({*ends})
 
 
-def on_the_left(asked: Asked) -> np.ndarray:
-    """Return the rows with pads on the left, another number in each."""
-    rows = asked.left_padded()
-    found = np.full_like(asked.rows, asked.pad_id)
+def on_the_left(case: Case) -> np.ndarray:
+    """Return the rows with left pads, a different number in each."""
+    rows = case.left_padded()
+    found = np.full_like(case.rows, case.pad_id)
     for b, row in enumerate(rows):
-        found[b, asked.rows.shape[1] - len(row) :] = row
+        found[b, case.rows.shape[1] - len(row) :] = row
     return found

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .asked import Asked
+from .case import Case
 
 
 @dataclass(frozen=True)
@@ -18,10 +18,10 @@ class Difference:
     Parameters
     ----------
     module, reference
-        The names of the two modules; behind the name of a module that is
-        called more than once stands which call it is, as in "norm, call 2".
+        The names of the two modules; a later call of the same module has
+        its number in the name, as in "norm, call 2".
     change
-        The largest difference, in parts of the reference's largest output.
+        The largest difference, relative to the reference's largest output.
     """
 
     module: str
@@ -30,7 +30,7 @@ class Difference:
 
 
 def distance(one: np.ndarray, two: np.ndarray) -> float:
-    """Return the largest difference in parts of the largest of `two`."""
+    """Return the largest difference, relative to the largest of `two`."""
     with np.errstate(invalid="ignore"):
         gap = np.where(one == two, 0, np.abs(one - two))
     size = np.abs(two[np.isfinite(two)]).max(initial=1e-30)
@@ -38,7 +38,7 @@ def distance(one: np.ndarray, two: np.ndarray) -> float:
 
 
 def numbered(calls: list[tuple]) -> list[tuple[str, np.ndarray]]:
-    """Return (name, output) of calls; a second one has another name."""
+    """Return (name, output) of calls; later calls have a number."""
     seen: Counter[str] = Counter()
     found = []
     for name, output, _ in calls:
@@ -54,9 +54,9 @@ def differences(
     """Return a Difference for each module, in the order of their outputs.
 
     model and reference: TorchModel or KerasModel. Modules are matched by
-    name if most of them have the same names; if not, each module is matched
-    with the reference's module whose output has the same shape and is
-    nearest. Modules without a match are left out.
+    name if most names agree; otherwise, each module is matched with the
+    reference's module whose output has the same shape and is nearest.
+    Modules without a match are left out.
     """
     ours = numbered(model.copy(as_is=True).trace(ids))
     theirs = numbered(reference.copy(as_is=True).trace(ids))
@@ -84,11 +84,11 @@ def differences(
 def first_difference(
     rows: list[Difference], tolerance: float
 ) -> Difference | None:
-    """Return where the difference arises; None if all agree in the end.
+    """Return where the difference begins; None if the last rows agree.
 
-    Of modules matched by name it is the first row beyond tolerance. Of
-    others it is the first behind the last row that agrees, for what differs
-    before was a module without a counterpart.
+    For modules matched by name, it is the first row beyond tolerance. For
+    others, it is the first row after the last one that agrees, because the
+    modules that differ before it have no counterpart.
     """
     if all(row.module == row.reference for row in rows):
         return next((row for row in rows if row.change > tolerance), None)
@@ -101,17 +101,17 @@ def first_difference(
 
 
 def first_moved(
-    asked: Asked,
+    case: Case,
     one: tuple[np.ndarray, ...],
     other: tuple[np.ndarray, ...],
     position: int,
     **options: Any,
 ) -> str | None:
-    """Return the first module whose outputs before a position move.
+    """Return the first module whose outputs before a position change.
 
-    one and other: ids (1, T) that are equal before the position. Best is a
-    module that moves although what it is given does not. None if no module
-    has outputs (1, T, ...), or no such output moves.
+    one and other: ids (1, T) that are equal before the position. A module
+    whose input does not change is preferred. None if no module has outputs
+    (1, T, ...), or no such output changes.
     """
     length = one[-1].shape[1]
 
@@ -122,10 +122,10 @@ def first_moved(
             return False
         axis = x.shape.index(length, 1)  # 1, or 2 of a convolution
         x, y = (np.swapaxes(z, 0, axis)[:position] for z in (x, y))
-        return distance(x, y) > asked.tolerance
+        return distance(x, y) > case.tolerance
 
     try:
-        both = [asked.copy().trace(ids, **options) for ids in (one, other)]
+        both = [case.copy().trace(ids, **options) for ids in (one, other)]
     except Exception:  # no layer can be watched
         return None
     return first_apart(*both, moves)
@@ -134,7 +134,7 @@ def first_moved(
 def first_apart(one: list[tuple], two: list[tuple], apart: Any) -> str | None:
     """Return the first module of two traces whose outputs are apart.
 
-    Best is one whose inputs are not. None if there is none.
+    A module whose inputs are not is preferred. None if there is none.
     """
     found = [
         (name, apart(given, given_then))
@@ -146,5 +146,5 @@ def first_apart(one: list[tuple], two: list[tuple], apart: Any) -> str | None:
 
 
 def matches(key: str, kind: str) -> bool:
-    """Return whether one of some parts is in the name of a class."""
+    """Return whether the name of a class contains a part of the key."""
     return any(part in kind.lower() for part in key.split("|"))

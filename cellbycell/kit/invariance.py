@@ -1,4 +1,4 @@
-"""Checks that change something, and see whether the outputs move."""
+"""Checks that change the ids and compare the outputs."""
 
 from __future__ import annotations
 
@@ -6,41 +6,41 @@ from typing import Any
 
 import numpy as np
 
-from .asked import Asked, Failed, Lacks, NotAsked
+from .case import Case, Failed, Lacks, NotRun
 from .differ import first_moved, matches
 
-# One token is changed in so many rows, of so many tokens together, at most.
+# At most so many changes of a token, in rows of so many tokens together.
 MAX_CHANGES, MAX_CHANGED = 512, 2**15
 # At most so many prefixes are computed, and so many rows one by one.
 MAX_PREFIXES, MAX_ROWS = 32, 8
-# What to look at, by what the class of the first layer that differs says.
+# What to check, by a part of the first differing layer's class.
 ADVICE = {
-    "batchnorm": "it takes its mean over positions and sequences.",
-    "norm": "a norm runs over the features of one token, not over positions.",
-    "rout|gate|moe|expert": "whether it chooses or counts among all tokens.",
-    "conv": "a convolution is padded on the left alone.",
-    "": "look at the causal mask, at what True means in it, and at how "
-    "heads are split.",
+    "batchnorm": "its mean runs over positions and sequences.",
+    "norm": "normalise the features of one token, not the positions.",
+    "rout|gate|moe|expert": "check whether it chooses among all tokens.",
+    "conv": "pad a causal convolution on the left only.",
+    "": "check the causal mask, what True means in it, and how heads are "
+    "split.",
 }
 
 
-def future(asked: Asked, training: bool = False) -> str:
-    """Do outputs stay as they are when later tokens change?
+def future(case: Case, training: bool = False) -> str:
+    """Do later tokens leave earlier outputs unchanged?
 
     Each token is changed alone, and all earlier outputs are compared: first
-    with the pads and masks as given, then with full rows, no mask, and
-    use_cache= left at its default.
+    with pads and masks, then with full rows, no mask, and the default of
+    use_cache=.
     """
-    asked.refuse_two_way()
-    count = look_ahead(asked, asked.ids, asked.real, training=training)
-    filled = asked.fill_pads(asked.rows)
-    as_given = (filled == asked.rows).all() and not asked.model.takes_mask
-    if not as_given or "use_cache" in asked.model.names:
-        ids = (*asked.ids[:-1], filled)
+    case.refuse_two_way()
+    count = look_ahead(case, case.ids, case.real, training=training)
+    filled = case.fill_pads(case.rows)
+    as_given = (filled == case.rows).all() and not case.model.takes_mask
+    if not as_given or "use_cache" in case.model.names:
+        ids = (*case.ids[:-1], filled)
         options = {"training": training, "mask": False, "default": True}
-        count += look_ahead(asked, ids, np.ones_like(asked.real), **options)
+        count += look_ahead(case, ids, np.ones_like(case.real), **options)
     return (
-        f"No token moves an earlier output ({count} changes"
+        f"No token changes an earlier output ({count} changes"
         f"{', in training mode' if training else ''})."
     )
 
@@ -48,9 +48,9 @@ def future(asked: Asked, training: bool = False) -> str:
 def choose(
     changes: np.ndarray, length: int, training: bool = False
 ) -> np.ndarray:
-    """Return so many positions (M, 2) to change that they are soon asked.
+    """Return the rows of changes (M, 2) to test, few enough to be quick.
 
-    Of many those are kept that are first, last, or beside a power of two,
+    Of many, the first, the last and those next to a power of two are kept,
     where tiles and windows end, and others evenly; fewer in training mode,
     where each layer draws for its dropout.
     """
@@ -66,373 +66,376 @@ def choose(
 
 
 def effects(
-    asked: Asked,
+    case: Case,
     ids: tuple[np.ndarray, ...],
     changes: np.ndarray,
     **options: Any,
 ) -> np.ndarray:
-    """Return how far a change of each token moves the outputs, (M, T).
+    """Return how much a change of each token changes the outputs, (M, T).
 
     ids: (token_ids,) or (source_ids, decoder_ids); changes (M, 2): rows and
-    positions. The rows before a change are computed in the same call as those
-    after it, so that not a bit differs without a cause; in training mode, and
-    where the model draws, in a call of the same shape.
+    positions. The unchanged rows are computed in the same call as the changed
+    ones, so that equal numbers are equal bit by bit; in training mode, and if
+    the model draws random numbers, in a call of the same shape.
     """
-    by_call = asked.is_random or options.get("training")
+    by_call = case.is_random or options.get("training")
     rows, found = ids[-1], []
-    for chunk in asked.in_chunks(len(changes)):
+    for chunk in case.in_chunks(len(changes)):
         row, position = changes[chunk].T
         where = np.arange(rows.shape[1]) == position[:, None]  # (M, T)
-        other = asked.exchange(rows[row], where)
+        other = case.exchange(rows[row], where)
         given = [x[row] for x in ids[:-1]]
         if by_call:
-            before = asked.outputs(*given, rows[row], **options)
-            after = asked.outputs(*given, other, **options)
+            before = case.outputs(*given, rows[row], **options)
+            after = case.outputs(*given, other, **options)
         else:
             own, back = np.unique(row, return_inverse=True)
             given = [np.concatenate([x[own], x[row]]) for x in ids[:-1]]
             other = np.concatenate([rows[own], other])
-            both = asked.outputs(*given, other, **options)
+            both = case.outputs(*given, other, **options)
             before, after = both[: len(own)][back], both[len(own) :]
-        found.append(asked.change(before, after))
+        found.append(case.change(before, after))
     return np.concatenate(found)
 
 
-def seen_effects(asked: Asked) -> tuple[np.ndarray, np.ndarray]:
-    """Return (M, 2) changed tokens and the (M, T) outputs that they move.
+def seen_effects(case: Case) -> tuple[np.ndarray, np.ndarray]:
+    """Return the changed tokens (M, 2) and their effects (M, T).
 
-    Of the ids as given, computed once.
+    They are those of the given ids, computed once.
     """
-    if not hasattr(asked, "seen"):
-        changes = choose(np.argwhere(asked.real), asked.rows.shape[1])
-        asked.seen = changes, effects(asked, asked.ids, changes)
-    return asked.seen
+    if not hasattr(case, "seen"):
+        changes = choose(np.argwhere(case.real), case.rows.shape[1])
+        case.seen = changes, effects(case, case.ids, changes)
+    return case.seen
 
 
 def look_ahead(
-    asked: Asked,
+    case: Case,
     ids: tuple[np.ndarray, ...],
     real: np.ndarray,
     **options: Any,
 ) -> int:
-    """Return how many tokens were changed without moving the past.
+    """Return how many tokens were changed without changing the past.
 
-    real (B, T): the tokens to change and to compare. Raises Failed at the
-    first that moves.
+    real (B, T): the tokens to change and to compare. Raises Failed if an
+    earlier output changes.
     """
     place = np.arange(ids[-1].shape[1])
-    if ids is asked.ids and options == {"training": False}:
-        changes, moves = seen_effects(asked)
+    if ids is case.ids and options == {"training": False}:
+        changes, moves = seen_effects(case)
     else:
         follows = real & (real.cumsum(axis=1) > 1)
         training = options["training"]
         changes = choose(np.argwhere(follows), len(place), training)
-        moves = effects(asked, ids, changes, **options)
+        moves = effects(case, ids, changes, **options)
     past = real[changes[:, 0]] & (place < changes[:, 1:])
     moved = np.where(past, moves, 0).max(axis=1)
-    if moved.max(initial=0) <= asked.tolerance:
-        asked.refuse_coarse(moved.max(initial=0))
+    if moved.max(initial=0) <= case.tolerance:
+        case.refuse_coarse(moved.max(initial=0))
     # Alone in a batch, so that no other sequence can be the cause.
-    suspects = changes[moved > asked.tolerance]
+    suspects = changes[moved > case.tolerance]
     for b, t in suspects[:: 1 + len(suspects) // 16]:
         one = tuple(x[b : b + 1] for x in ids)
-        other = (*one[:-1], asked.exchange(one[-1], place == t))
-        both = [asked.outputs(*x, **options) for x in (one, other)]
-        change = np.where(real[b] & (place < t), asked.change(*both)[0], 0)
-        if change.max() > asked.tolerance:
+        other = (*one[:-1], case.exchange(one[-1], place == t))
+        both = [case.outputs(*x, **options) for x in (one, other)]
+        change = np.where(real[b] & (place < t), case.change(*both)[0], 0)
+        if change.max() > case.tolerance:
             how = " in training mode" if options["training"] else ""
             if not options.get("mask", True):
                 cache = ", use_cache= not given"
-                cache = cache if "use_cache" in asked.model.names else ""
+                cache = cache if "use_cache" in case.model.names else ""
                 how += f" (full rows, no mask{cache})"
-            said = "As in evaluation mode."
-            if not asked.leaks:
-                where = where_first(asked, one, other, t, **options)
+            said = "It does so in evaluation mode, too."
+            if not case.leaks:
+                where = where_first(case, one, other, t, **options)
                 said = f"The model sees the future{where}"
-            asked.leaks = True
+            case.leaks = True
             raise Failed(
-                f"Another token at position {t} moves "
-                f"{asked.say(b, change.argmax(), change.max())}{how}. {said}"
+                f"Changing the token at position {t} changes "
+                f"{case.say(b, change.argmax(), change.max())}{how}. {said}"
             )
     return len(changes)
 
 
 def where_first(
-    asked: Asked,
+    case: Case,
     one: tuple[np.ndarray, ...],
     other: tuple[np.ndarray, ...],
     position: int,
     **options: Any,
 ) -> str:
-    """Return ", first in NAME (CLASS): ADVICE" of a leak."""
-    name = first_moved(asked, one, other, position, **options)
+    """Return ", first in NAME (CLASS): ADVICE" for a leak."""
+    name = first_moved(case, one, other, position, **options)
     if name is None:
         return f": {ADVICE['']}"
-    kind = asked.model.kind(name)
+    kind = case.model.kind(name)
     advice = next(a for key, a in ADVICE.items() if matches(key, kind))
     return f", first in {name} ({kind}): {advice}"
 
 
-def future_train(asked: Asked) -> str:
-    """Ask `future` in training mode, with nothing dropped.
+def future_train(case: Case) -> str:
+    """Run `future` in training mode, with nothing dropped.
 
-    Dropout draws, at a rate at which it drops nothing: what one token draws
-    may depend on how many others come before it, as in experts.
+    Dropout still draws, at a rate that drops nothing: the draws for a token
+    may depend on how many tokens come before it, as in experts.
     """
-    asked.refuse_two_way()
-    asked.quiet = True
+    case.refuse_two_way()
+    case.quiet = True
     try:
-        one = asked.outputs(*asked.ids, training=True)
-        two = asked.outputs(*asked.ids, training=True)
-        if (asked.change(one, two)[asked.real] > asked.tolerance).any():
-            raise NotAsked(
-                "in training mode the model draws at random although the "
-                "generators are fixed."
+        one = case.outputs(*case.ids, training=True)
+        two = case.outputs(*case.ids, training=True)
+        if (case.change(one, two)[case.real] > case.tolerance).any():
+            raise NotRun(
+                "in training mode the outputs of two calls with one seed "
+                "differ."
             )
-        return future(asked, training=True)
+        return future(case, training=True)
     finally:
-        asked.quiet = False
+        case.quiet = False
 
 
-def steps(asked: Asked) -> str:
-    """Is the output for a prefix that of the whole sequence?"""
-    asked.refuse_two_way()
-    asked.refuse_random()
-    length = asked.rows.shape[1]
+def steps(case: Case) -> str:
+    """Does a prefix have the outputs of the whole sequence?"""
+    case.refuse_two_way()
+    case.refuse_random()
+    length = case.rows.shape[1]
     if length < 3:
         raise Lacks("give sequences of three tokens or more.")
     lengths = np.unique(np.linspace(2, length - 1, MAX_PREFIXES).astype(int))
     for n in lengths:
-        part = asked.outputs(*asked.ids[:-1], asked.rows[:, :n])
-        whole, real = asked.base[:, :n], asked.real[:, :n]
-        if moved := asked.say_change(whole, part, real):
+        part = case.outputs(*case.ids[:-1], case.rows[:, :n])
+        whole, real = case.base[:, :n], case.real[:, :n]
+        if moved := case.say_change(whole, part, real):
             raise Failed(
-                f"The first {n} tokens alone change {moved}. Token by token "
-                "the model does not say what it says in one pass: look at "
-                "the causal mask, at positions, and at norms over positions."
+                f"Reading only the first {n} tokens changes {moved}. Token by "
+                "token, the model predicts something else than in one pass: "
+                "check the causal mask, positions, and norms over positions."
             )
     return f"{len(lengths)} prefixes give the outputs of the whole sequence."
 
 
-def pads(asked: Asked) -> str:
-    """Do more pads leave the outputs of the tokens as they are?
+def pads(case: Case) -> str:
+    """Do more pads leave the outputs of the tokens unchanged?
 
-    No sequence gets longer than it was: its last tokens are taken away, once
-    by cutting the sequences and once by pads in their position.
+    No sequence gets longer: its last tokens are removed, once by cutting the
+    sequences and once by putting pads in their place.
     """
-    if asked.pad_id is None:
+    if case.pad_id is None:
         raise Lacks("pad_id=None: the model has no pads.")
-    asked.refuse_random()
-    if asked.model.either is None:
-        raise NotAsked(
-            f"the masks {', '.join(asked.model.unsure_masks)} could not be "
-            "given: with True at tokens and with True at pads, pads move the "
-            "outputs. Give call=, a function of the model and its ids."
+    case.refuse_random()
+    if case.model.either is None:
+        raise NotRun(
+            "the kit cannot tell what True means in "
+            f"{', '.join(case.model.unsure_masks)}: with True at tokens and "
+            "with True at pads, pads change the outputs. Give call=, a "
+            "function of the model and its ids."
         )
-    count = pads_on_the_right(asked)
+    count = pads_on_the_right(case)
     said = f"{count} more pads on the right"
-    # A causal model that takes positions is meant to write with such pads.
-    left = asked.causal and "position_ids" in asked.model.names
-    left |= bool(asked.facts.get("pad_left"))
-    if left or not asked.real_tokens(asked.ids[0], 0)[:, 0].all():
-        pads_on_the_left(asked)
-        said += ", and other numbers of pads on the left of each row,"
-    return f"{said} move nothing."
+    # A causal model that takes positions should generate with left pads.
+    left = case.causal and "position_ids" in case.model.names
+    left |= bool(case.facts.get("pad_left"))
+    if left or not case.real_tokens(case.ids[0], 0)[:, 0].all():
+        pads_on_the_left(case)
+        said += ", and different numbers of pads on the left,"
+    return f"{said} change nothing."
 
 
-def pads_on_the_right(asked: Asked) -> int:
-    """Return how many pads move nothing; raise Failed if they do."""
-    first = asked.ids[0]  # the source, where there is one
-    real = asked.real_tokens(first, 0)
+def pads_on_the_right(case: Case) -> int:
+    """Return how many pads were added; raise Failed if one matters."""
+    first = case.ids[0]  # the source, where there is one
+    real = case.real_tokens(first, 0)
     room = first.shape[1] - 1 - int(real.argmax(axis=1).max())
     count = min(3, room)
     if count < 1:
         raise Lacks("a sequence is too short: give longer ones.")
-    cut, rest = first[:, :-count], asked.ids[1:]
-    real = asked.real if rest else asked.real_tokens(cut)
-    before = asked.outputs(cut, *rest)
+    cut, rest = first[:, :-count], case.ids[1:]
+    real = case.real if rest else case.real_tokens(cut)
+    before = case.outputs(cut, *rest)
     width = [(0, 0), (0, count)]
-    padded = np.pad(cut, width, constant_values=asked.pad_id)
-    after = asked.outputs(padded, *rest)
+    padded = np.pad(cut, width, constant_values=case.pad_id)
+    after = case.outputs(padded, *rest)
     after = after if rest else after[:, : cut.shape[1]]
-    if moved := asked.say_change(before, after, real):
+    if moved := case.say_change(before, after, real):
         raise Failed(
             f"{count} more pads on the right change {moved}. Tokens attend to "
-            "pads: look whether the padding mask reaches every layer, whether "
-            "it blocks keys, and what True means in it."
+            "pads: check whether the padding mask reaches every layer and "
+            "blocks keys, and what True means in it."
         )
     return count
 
 
-def pads_on_the_left(asked: Asked) -> None:
+def pads_on_the_left(case: Case) -> None:
     """Raise Failed if rows with pads before them have other outputs.
 
-    Each row has another number of pads, and is compared with itself, alone
-    and without pads.
+    Each row gets a different number of pads, and is compared with itself,
+    alone and without pads.
     """
-    rows, rest = asked.left_padded()[:MAX_ROWS], asked.ids[1:]
+    rows, rest = case.left_padded()[:MAX_ROWS], case.ids[1:]
     length = max(map(len, rows)) + 1
-    padded = np.full((len(rows), length), asked.pad_id)
+    padded = np.full((len(rows), length), case.pad_id)
     for b, row in enumerate(rows):
         padded[b, length - len(row) :] = row
     given = [x[: len(rows)] for x in rest]
-    together = asked.outputs(padded, *given, positions=True)
+    together = case.outputs(padded, *given, positions=True)
     for b, row in enumerate(rows):
         given = [x[b : b + 1] for x in rest]
-        alone = asked.outputs(row[None], *given, positions=True)
+        alone = case.outputs(row[None], *given, positions=True)
         with_pads = together[b : b + 1]
-        real = asked.real[b : b + 1]
+        real = case.real[b : b + 1]
         if not rest:
             with_pads = with_pads[:, -len(row) :]
             real = np.ones((1, len(row)), bool)
-        if moved := asked.say_change(alone, with_pads, real):
+        if moved := case.say_change(alone, with_pads, real):
+            moved = moved.replace("sequence 0", f"sequence {b}")  # alone
             raise Failed(
-                f"Pads on the left of row {b} change {moved} there. Tokens "
-                "attend to pads, or positions count them: look at the mask of "
-                "each row, and give positions that begin at the first token."
+                f"Pads on the left change {moved}. Tokens attend to pads, or "
+                "positions count them: check the mask of each row, and count "
+                "positions from the first token."
             )
 
 
-def alone(asked: Asked) -> str:
-    """Has a sequence the same outputs without the others in the batch?"""
-    if len(asked.rows) < 2:
+def alone(case: Case) -> str:
+    """Does a sequence have the same outputs without the rest of the batch?"""
+    if len(case.rows) < 2:
         raise Lacks("one sequence was given: give two or more.")
-    asked.refuse_random()
-    for b in range(min(len(asked.rows), MAX_ROWS)):
-        one = asked.outputs(*(x[b : b + 1] for x in asked.ids))
-        here = asked.base[b : b + 1], one, asked.real[b : b + 1]
-        if asked.say_change(*here):
-            gap = np.where(here[2], asked.change(*here[:2]), 0)[0]
+    case.refuse_random()
+    for b in range(min(len(case.rows), MAX_ROWS)):
+        one = case.outputs(*(x[b : b + 1] for x in case.ids))
+        here = case.base[b : b + 1], one, case.real[b : b + 1]
+        if case.say_change(*here):
+            gap = np.where(here[2], case.change(*here[:2]), 0)[0]
             raise Failed(
                 "Taking a sequence out of the batch changes "
-                f"{asked.say(b, gap.argmax(), gap.max())}. Sequences "
-                "act on each other: look at batch_first, at the axis along "
-                "which positions are added, at how heads are split, whether "
+                f"{case.say(b, gap.argmax(), gap.max())}. Sequences affect "
+                "each other: check batch_first, the axis along which "
+                "positions are added, how heads are split, whether "
                 "each row has its own mask (repeat_interleave, not repeat), "
-                "and at experts that have room for so many tokens only."
+                "and whether experts refuse tokens when they are full."
             )
-    return f"Each of the {len(asked.rows)} sequences is the same alone."
+    return (
+        f"Each of the {len(case.rows)} sequences has the same outputs alone."
+    )
 
 
-def calls(asked: Asked) -> str:
-    """Do calls in evaluation mode agree, whatever was asked between them?"""
-    other = other_rows(asked)
-    fresh = asked.outputs(*other)
-    copy = asked.model.copy()
-    first = asked.base  # of a copy that had never been called
+def calls(case: Case) -> str:
+    """Do calls in evaluation mode agree, whatever calls are between them?"""
+    other = other_rows(case)
+    fresh = case.outputs(*other)
+    copy = case.model.copy()
+    first = case.base  # from a copy that was never called before
     shape = first.shape
-    copy.outputs(asked.ids)
-    again = copy.outputs(asked.ids).reshape(shape)
+    copy.outputs(case.ids)
+    again = copy.outputs(case.ids).reshape(shape)
     advice = "look for a mask or a cache that is edited in place"
-    if moved := asked.say_change(first, again, asked.real):
+    if moved := case.say_change(first, again, case.real):
         raise Failed(f"A second call changes {moved}: {advice}.")
     later = copy.outputs(other).reshape(shape)
-    last = copy.outputs(asked.ids).reshape(shape)
+    last = copy.outputs(case.ids).reshape(shape)
     pairs = [
-        (fresh, later, asked.real_tokens(other[-1])),
-        (first, last, asked.real),
+        (fresh, later, case.real_tokens(other[-1])),
+        (first, last, case.real),
     ]
     for pair in pairs:
-        if moved := asked.say_change(*pair):
+        if moved := case.say_change(*pair):
             raise Failed(
-                f"A call with other pads, made before, changes {moved}: "
-                f"{advice}."
+                f"An earlier call with other pads changes {moved}: {advice}."
             )
-    if asked.is_random:
+    if case.is_random:
         raise Failed(
-            "Two calls with another state of the generator differ: dropout "
-            "acts in evaluation mode, or the model draws by design."
+            "Two calls with different seeds differ: dropout acts in "
+            "evaluation mode, or the model samples by design."
         )
-    return "Calls agree, after calls with other pads, too."
+    return "Calls agree, also after calls with other pads."
 
 
-def other_rows(asked: Asked) -> tuple[np.ndarray, ...]:
+def other_rows(case: Case) -> tuple[np.ndarray, ...]:
     """Return ids of the same shapes with other tokens and other pads."""
     rows = []
-    for number, ids in enumerate(asked.ids):
-        real = asked.real_tokens(ids, number)
-        other = asked.fill_pads(asked.exchange(ids, real, number), number)
-        if asked.pad_id is not None and ids.shape[1] > 2:
-            other[0, -(ids.shape[1] // 3) :] = asked.pad_id
+    for number, ids in enumerate(case.ids):
+        real = case.real_tokens(ids, number)
+        other = case.fill_pads(case.exchange(ids, real, number), number)
+        if case.pad_id is not None and ids.shape[1] > 2:
+            other[0, -(ids.shape[1] // 3) :] = case.pad_id
         rows.append(other)
     return tuple(rows)
 
 
-def context(asked: Asked) -> str:
+def context(case: Case) -> str:
     """Does the output at the last token depend on the other tokens?"""
-    real = asked.real
+    real = case.real
     last = real & (real[:, ::-1].cumsum(axis=1)[:, ::-1] == 1)
     last &= real.sum(axis=1, keepdims=True) > 1
-    others = asked.exchange(asked.rows, real & ~last)
-    after = asked.outputs(*asked.ids[:-1], others)
-    same = (asked.change(asked.base, after) == 0) & last
+    others = case.exchange(case.rows, real & ~last)
+    after = case.outputs(*case.ids[:-1], others)
+    same = (case.change(case.base, after) == 0) & last
     if same.any():
         row, position = np.argwhere(same)[0]
         raise Failed(
-            f"All other tokens of sequence {row} may be exchanged, and the "
-            f"output at position {position} does not move: look whether the "
-            "mask is inverted, and what True means in it."
+            f"Exchanging all other tokens of sequence {row} does not change "
+            f"the output at position {position}: check whether the mask is "
+            "inverted, and what True means in it."
         )
     return "The output at the last token depends on the other tokens."
 
 
-def reach(asked: Asked) -> str:
-    """Does each token move its own output and another one?
+def reach(case: Case) -> str:
+    """Does each token change its own output and another one?
 
-    Of a model that may look both ways: do tokens move earlier outputs, and
-    later ones?
+    With causal=False: do tokens change earlier outputs and later ones?
     """
-    changes, moves = seen_effects(asked)
-    place = np.arange(asked.rows.shape[1])
+    changes, moves = seen_effects(case)
+    place = np.arange(case.rows.shape[1])
     row, position = changes.T
-    # An output counts only where a token stands.
-    moved = asked.real[row] & (moves > 2 * asked.model.eps)  # (M, T)
+    # Only outputs at tokens count.
+    moved = case.real[row] & (moves > 2 * case.model.eps)  # (M, T)
     own = moved[np.arange(len(moved)), position]
     late = (moved & (place > position[:, None])).any(axis=1)
     early = (moved & (place < position[:, None])).any(axis=1)
-    behind = asked.real[row] & (place > position[:, None])
-    follows = behind.any(axis=1)  # whether a token comes later
-    if not asked.causal and early.any() != late.any():
+    later = case.real[row] & (place > position[:, None])
+    follows = later.any(axis=1)  # whether a token comes later
+    if not case.causal and early.any() != late.any():
         way = "later" if late.any() else "earlier"
         raise Failed(
-            f"Tokens move {way} outputs alone: a model that may look both "
+            f"Tokens change {way} outputs only: a model that may look both "
             "ways (causal=False) has a causal mask."
         )
     kinds = {
         "its own output": ~own,
-        "a later output": asked.causal & follows & ~late,
-        "any other output": ~(asked.causal | late | early),
+        "a later output": case.causal & follows & ~late,
+        "any other output": ~(case.causal | late | early),
     }
     for what, still in kinds.items():
         if still.any():
             b, t = changes[still.argmax()]
             raise Failed(
-                f"Another token at position {t} of sequence {b} does not move "
-                f"{what}: look at what a position reads, whether logits or "
-                "inputs are shifted once more, and at the edges of the mask."
+                f"Changing the token at position {t} of sequence {b} does not "
+                f"change {what}: check what a position reads, whether logits "
+                "or inputs are shifted twice, and the edges of the mask."
             )
     far = (place - position[:, None])[moved]
     return (
-        f"Tokens move outputs from {-far.min()} before to {far.max()} after."
+        f"Tokens change outputs from {-far.min()} positions before to "
+        f"{far.max()} after."
     )
 
 
-def source(asked: Asked) -> str:
-    """Does each token of the source move the outputs?"""
-    if len(asked.ids) < 2:
-        raise Lacks("for an encoder-decoder: give source and decoder ids.")
-    ids = asked.ids[0]
+def source(case: Case) -> str:
+    """Does each token of the source change the outputs?"""
+    if len(case.ids) < 2:
+        raise Lacks("only for an encoder-decoder: give decoder_ids, too.")
+    ids = case.ids[0]
     for position in range(ids.shape[1]):
-        where = asked.real_tokens(ids, 0) & (
+        where = case.real_tokens(ids, 0) & (
             np.arange(ids.shape[1]) == position
         )  # (B, S)
-        after = asked.outputs(asked.exchange(ids, where, 0), asked.rows)
-        change = np.where(asked.real, asked.change(asked.base, after), 0)
+        after = case.outputs(case.exchange(ids, where, 0), case.rows)
+        change = np.where(case.real, case.change(case.base, after), 0)
         still = where.any(axis=1) & (change.max(axis=1) == 0)
         if still.any():
             raise Failed(
-                f"Another token at position {position} of source "
-                f"{still.argmax()} moves no output: look at the keys and "
-                "values of cross-attention, and at the mask of the memory."
+                f"Changing the token at position {position} of source "
+                f"{still.argmax()} changes no output: check the keys and "
+                "values of cross-attention, and the mask of the memory."
             )
-    return "Each token of the source moves the outputs."
+    return "Each token of the source changes the outputs."

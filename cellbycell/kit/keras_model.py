@@ -1,4 +1,4 @@
-"""A Keras model as the kit asks it."""
+"""A Keras model, wrapped for the checks."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ import tensorflow as tf
 from .keras_tools import kept, tensorflow_seed_kept
 from .model import (
     NO_RATE,
-    AskedModel,
     Ids,
     Pull,
+    WrappedModel,
     generators_kept,
     seed_all,
     set_dropout,
@@ -26,12 +26,11 @@ from .model import (
 from .outputs import IGNORED, as_rows, find_cache, find_logits, required
 
 
-class KerasModel(AskedModel):
-    """A Keras layer or model on TensorFlow, and what was noticed about it.
+class KerasModel(WrappedModel):
+    """A Keras layer or model on TensorFlow, with notes about it.
 
-    Keras has no copy of a model that was subclassed. So `copy` gives the
-    model itself, with the weights, the seeds and the attributes that it had
-    at the beginning.
+    Keras cannot copy a subclassed model. So `copy` returns the model itself,
+    with the weights, seeds and attributes that it had at the beginning.
     """
 
     def __init__(
@@ -43,13 +42,13 @@ class KerasModel(AskedModel):
         step: Callable | None = None,
     ) -> None:
         if keras.backend.backend() != "tensorflow":
-            raise TypeError("The kit asks Keras on TensorFlow.")
+            raise TypeError("The kit tests Keras models on TensorFlow only.")
         self.notes, self.redrawn = [], {}
         self.model, self.ids, self.pad_id = model, ids, pad_id
         self.call, self.step = call, step
         self.inputs = getattr(model, "_inputs_struct", None)
         signature = inspect.signature(model.call).parameters
-        # Keras gives a layer the argument mask itself.
+        # Keras passes the argument mask to a layer by itself.
         self.names = {*signature} - {"mask"}
         self.required = required(signature)
         if isinstance(self.inputs, dict):
@@ -59,13 +58,13 @@ class KerasModel(AskedModel):
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """Leave the model and all generators as they were, afterwards."""
+        """Restore the model and all generators at the end."""
         with ExitStack() as stack:
             stack.enter_context(generators_kept())
             stack.enter_context(tensorflow_seed_kept())
             if not self.model.built:
-                self.note("The model was not built yet: a first call did it.")
-                with suppress(Exception):  # each check will say it
+                self.note("The model was not built: a first call built it.")
+                with suppress(Exception):  # each check reports it
                     self.outputs(self.ids)
             self.remember()
             stack.callback(self.restore, self.values, self.attributes)
@@ -85,25 +84,27 @@ class KerasModel(AskedModel):
         ]
 
     def use_float32(self) -> None:
-        """Have layers of half precision compute in float32."""
+        """Make layers of half precision compute in float32."""
         parts = self.model._flatten_layers()
         for part in parts:
             name = part.dtype_policy.name
             if name.endswith("float16"):
-                self.note(f"The model is {name}: it is asked in float32.")
+                self.note(f"The model is {name}: the kit tests it in float32.")
                 part.dtype_policy = "float32"
         types = {part.compute_dtype for part in parts}
         self.eps = max(
             float(ml_dtypes.finfo(t).eps) for t in types if "float" in t
         )
         if self.eps > 1e-4:
-            self.note(f"It computes in half precision, eps {self.eps:.1e}.")
+            self.note(
+                f"A layer computes in half precision, eps {self.eps:.1e}."
+            )
 
     def draws_from_tensorflow(self) -> bool:
         """Return whether two calls differ unless TensorFlow is seeded.
 
-        Its seed throws away every compiled kernel, which is slow; Keras'
-        own seeds do not.
+        Seeding TensorFlow discards every compiled kernel, which is slow;
+        Keras' own seeds do not.
         """
         self.draws = False
         for training in (False, True):
@@ -114,7 +115,7 @@ class KerasModel(AskedModel):
         return False
 
     def restore(self, values: list, attributes: list) -> None:
-        """Give the model the weights and attributes that it had."""
+        """Restore the weights and attributes of the model."""
         for part, saved in attributes:
             vars(part).clear()
             vars(part).update({k: kept(v) for k, v in saved.items()})
@@ -139,7 +140,7 @@ class KerasModel(AskedModel):
         training: bool = False,
         **named: Any,
     ) -> Any:
-        """Call the model; return what it returns."""
+        """Call the model; return its output."""
         tensors = [tf.constant(x, tf.int32) for x in ids]
         if self.call is not None:
             return self.call(self.model, *tensors)
@@ -171,7 +172,7 @@ class KerasModel(AskedModel):
                 cache = tf.zeros_like(made)
             output, _, cache = self.model.call_with_cache(new, cache, start)
         else:
-            # The masks are those of all ids so far.
+            # The masks cover all ids so far.
             masks = self.masks(ids) if mask else {}
             masks = {name: tf.constant(m) for name, m in masks.items()}
             begin = [] if cache is None else cache
@@ -183,7 +184,7 @@ class KerasModel(AskedModel):
 
     @property
     def hub_cache(self) -> bool:
-        """Whether it is a model of KerasHub that writes with a cache."""
+        """Whether it is a KerasHub model that generates with a cache."""
         return hasattr(self.model, "call_with_cache") and hasattr(
             self.model, "_build_cache"
         )
@@ -198,13 +199,13 @@ class KerasModel(AskedModel):
         return x.astype(np.promote_types(x.dtype, np.float32))
 
     def input_for(self, name: str, tensors: list) -> Any:
-        """Return what a model with a dict of inputs gets under a name."""
+        """Return the input of this name for a model with a dict of inputs."""
         if "segment" in name or "type" in name:
             return tf.zeros_like(tensors[0])
         return tensors[-1 if "decoder" in name else 0]
 
     def seeded(self, seed: int) -> None:
-        """Seed every generator that the model may draw from."""
+        """Seed every generator that the model may use."""
         if self.draws:
             keras.utils.set_random_seed(seed)
         seed_all(seed)
@@ -222,7 +223,7 @@ class KerasModel(AskedModel):
         return self.as_array(found)
 
     def named(self) -> dict[str, Any]:
-        """Return {name: weight}; of equal paths the later gets a number."""
+        """Return {name: weight}; a repeated path gets a number."""
         found: dict[str, Any] = {}
         for v in self.model.weights:
             if "float" in v.dtype:
@@ -238,7 +239,7 @@ class KerasModel(AskedModel):
         self.named()[name].assign(values)
 
     def pulled(self, ids: Ids, pull: Pull, weights: list, rest: bool) -> list:
-        """Return the gradients of weights; rest: of all that is returned."""
+        """Return the gradients of weights; rest: of all outputs."""
         self.seeded(0)
         with tf.GradientTape() as tape:
             tape.watch([v.value for v in weights])  # frozen ones, too
@@ -278,7 +279,7 @@ class KerasModel(AskedModel):
 
     @contextmanager
     def spied(self, see: Callable[[Any, tuple, Any], None]) -> Iterator[None]:
-        """Show each layer's arguments and output to a function."""
+        """Pass each layer's arguments and output to a function."""
         parts = self.model._flatten_layers(include_self=False)
 
         def spy(part):
@@ -362,7 +363,7 @@ class KerasModel(AskedModel):
     def loss_at(
         self, logits: np.ndarray, targets: np.ndarray, function: Callable
     ) -> tuple[Any, np.ndarray | None]:
-        """Return the loss of logits (B, T, N), and its gradient by them."""
+        """Return the loss of logits (B, T, N), and its gradient."""
         x = tf.constant(logits, tf.float32)
         with tf.GradientTape() as tape:
             tape.watch(x)
@@ -375,10 +376,10 @@ class KerasModel(AskedModel):
             set_dropout(vars(part), NO_RATE, rate="rate")
 
     def decode(self, ids: np.ndarray, function: Callable) -> np.ndarray:
-        """Return the ids that a function writes for ids (B, S)."""
+        """Return the ids that a function generates for ids (B, S)."""
         self.seeded(0)
         written = function(self.model, tf.constant(ids, tf.int32))
-        return as_rows(written, "what decode= returns")
+        return as_rows(written, "the result of decode=")
 
     def train(
         self,

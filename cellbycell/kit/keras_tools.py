@@ -1,4 +1,4 @@
-"""What of Keras and TensorFlow is remembered and given back."""
+"""State of Keras and TensorFlow that the kit saves and restores."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 
 
 def kept(value: Any) -> Any:
-    """Return a value that no edit in place will change, if it is an array."""
+    """Return a copy of an array, safe from edits; other values as is."""
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
 @contextmanager
 def tensorflow_seed_kept() -> Iterator[None]:
-    """Give TensorFlow's and Keras' global seeds back as they were."""
+    """Restore TensorFlow's and Keras' global seeds at the end."""
     from keras.src.backend.common import global_state
     from tensorflow.python.eager import context
 

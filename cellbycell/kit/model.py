@@ -11,29 +11,29 @@ from typing import Any
 
 import numpy as np
 
-from .asked import Failed
+from .case import Failed
 from .outputs import CACHES, EITHER_MASKS, masks_for, tokens_in
 
 Ids = tuple[np.ndarray, ...]
-# From the shape of the outputs to numbers that they are multiplied by.
+# Takes the shape of the outputs, returns factors for them.
 Pull = Callable[[tuple[int, ...]], np.ndarray]
-# Below this, all numbers of a weight hide what stands behind them.
+# A weight with only smaller entries hides the layers before it.
 STILL = 1e-2
-# A rate of dropout at which layers still draw, and drop nothing.
+# A rate of dropout at which layers still draw, but drop nothing.
 NO_RATE = 1e-12
 
 
 class Unreadable(Exception):
-    """Raised by `read` if the model gives no cache."""
+    """Raised by `read` if the model returns no cache."""
 
 
-class AskedModel:
-    """A model as the checks ask it: NumPy in, NumPy out.
+class WrappedModel:
+    """A model as the checks see it: NumPy in, NumPy out.
 
-    All methods but `copy` may change the model that they are called on; the
-    checks call them on copies. eps is the smallest relative step of the type
-    that the model computes in; names are the arguments that it takes; either
-    says how masks are read whose names do not tell.
+    All methods except `copy` may change the model; the checks call them on
+    copies. eps is the smallest relative step of the type in which the model
+    computes; names are its arguments; either is where masks are True if their
+    name does not tell.
     """
 
     eps: float
@@ -48,11 +48,11 @@ class AskedModel:
     required: set[str] = set()
     hub_cache = False  # whether it is KerasHub's, without masks
 
-    def copy(self, as_is: bool = False) -> AskedModel:
+    def copy(self, as_is: bool = False) -> WrappedModel:
         """Return a copy in evaluation mode, as if new.
 
-        It holds until the next copy is made. as_is: weights that were
-        redrawn, because nothing moves behind them, are what they are.
+        It is valid until the next copy is made. as_is: with the model's own
+        weights, also those that `find_still` replaces.
         """
         raise NotImplementedError
 
@@ -61,19 +61,19 @@ class AskedModel:
     ) -> np.ndarray:
         """Return the outputs for ids, (B, T, ...), float32 or float64.
 
-        seed: that of all generators. options: mask, whether to give the
-        masks of pads that the model can take, True unless it is said;
-        default, whether use_cache= is left at its default; positions,
-        whether to give positions that count no pads.
+        seed: for all generators. options: mask, whether to pass masks of
+        pads if the model takes them, True by default; default, whether to
+        leave use_cache= at its default; positions, whether to pass positions
+        that do not count pads.
         """
         raise NotImplementedError
 
     def weights(self) -> Iterator[tuple[str, np.ndarray]]:
-        """Yield (name, numbers) of each weight; tied ones come once."""
+        """Yield (name, values) of each weight; tied weights come once."""
         raise NotImplementedError
 
     def assign(self, name: str, values: np.ndarray) -> None:
-        """Give the weight of this name other numbers."""
+        """Give the weight of this name new values."""
         raise NotImplementedError
 
     def frozen(self) -> list[str]:
@@ -87,8 +87,8 @@ class AskedModel:
     def gradients(self, ids: Ids, pull: Pull) -> dict[str, str]:
         """Return {weight: "none", "wild", "zero" or "right"}: its gradient.
 
-        That of the outputs times pull(shape), and of all other tensors that
-        the model returns; "none" if they do not come from the weight.
+        It is that of the outputs times pull(shape), and of all other tensors
+        that the model returns; "none" if they do not depend on the weight.
         """
         raise NotImplementedError
 
@@ -105,9 +105,9 @@ class AskedModel:
     ) -> list[tuple]:
         """Return (name, output, input) of each layer, in the order of calls.
 
-        The first tensor of each, as an array; None for an input that is not
-        floating. run: what calls the model, if not `outputs` with ids and
-        these options.
+        The first tensor of each, as an array; None for an input without
+        floats. run: calls the model, by default `outputs` with ids and these
+        options.
         """
         raise NotImplementedError
 
@@ -116,7 +116,7 @@ class AskedModel:
         raise NotImplementedError
 
     def quiet(self) -> None:
-        """Set every rate of dropout to one at which nothing is dropped."""
+        """Set every rate of dropout so low that nothing is dropped."""
         raise NotImplementedError
 
     def cached_part(
@@ -124,8 +124,8 @@ class AskedModel:
     ) -> tuple[np.ndarray, Any]:
         """Return the logits of ids[-1] from start on, and the new cache.
 
-        cache: what the call before returned, None at first; mask and
-        positions: whether to give them.
+        cache: from the previous call, None at first; mask and positions:
+        whether to pass them.
         """
         raise NotImplementedError
 
@@ -136,12 +136,12 @@ class AskedModel:
 
     @property
     def unsure_masks(self) -> list[str]:
-        """The masks that the model takes whose name does not tell."""
+        """The model's masks whose names do not say what True means."""
         return [name for name in EITHER_MASKS if name in self.names]
 
     @property
     def takes_mask(self) -> bool:
-        """Whether the model takes a mask of pads that the kit can give."""
+        """Whether the model takes a mask of pads that the kit knows."""
         one = np.ones((1, 1), bool)
         return bool(masks_for(self.names, (one, one), self.either))
 
@@ -152,13 +152,14 @@ class AskedModel:
         )
 
     def masks(self, ids: Ids, mask: bool = True) -> dict[str, np.ndarray]:
-        """Return the masks to give; mask: also those that have a default."""
+        """Return the masks to pass; mask: also those with a default."""
         if self.pad_id is None:
             return {}
         names = self.names if mask else self.required
         masks = masks_for(names, self.real(ids), self.either)
         if masks:
-            said = f"{', '.join(masks)}: given, from pad_id={self.pad_id}"
+            said = f"The model gets {', '.join(masks)}"
+            said += f" from pad_id={self.pad_id}"
             unsure = [name for name in self.unsure_masks if name in masks]
             if unsure and self.either_was_tried:
                 said += f", True at {self.either}"
@@ -181,17 +182,17 @@ class AskedModel:
             if sizes[:2] != sizes[2:]:
                 raise Failed(
                     f"With a cache, new ids {sizes[2:]} give outputs "
-                    f"{logits.shape}: look at shapes where one token is read."
+                    f"{logits.shape}: check the shapes of calls with a cache."
                 )
             found.append(logits)
         return np.concatenate(found, axis=1)
 
     def find_still(self) -> dict[str, np.ndarray]:
-        """Return other numbers for weights behind which nothing moves.
+        """Return new values for weights that hide the layers before them.
 
-        A last layer, or the end of a residual branch, that begins at zero
-        or near it hides all mistakes before it. Biases hide nothing, and a
-        table of zeros has no rows to tell apart, so both stay.
+        A last layer, or the end of a residual branch, that begins at zero or
+        near it hides all mistakes before it. Biases hide nothing, and the
+        rows of a table of zeros are all equal, so both stay.
         """
         rng, found = np.random.default_rng(0), {}
         weights, frozen = [*self.copy().weights()], {*self.frozen()}
@@ -213,21 +214,21 @@ class AskedModel:
         return {n: v.astype(np.float32) for n, v in found.items()}
 
     def note(self, sentence: str) -> None:
-        """Remember a sentence for the report, once."""
+        """Add a sentence to the notes of the report, once."""
         if sentence not in self.notes:
             self.notes.append(sentence)
 
     def note_output(self, where: str) -> None:
-        """Remember which part of the output is compared."""
+        """Note which part of the output is compared."""
         if where != "output":
-            self.note(f"What is compared is {where}.")
+            self.note(f"The compared output is {where}.")
 
     def jiggle(self) -> None:
-        """Move each weight up or down by the smallest relative step."""
+        """Change each weight by the smallest relative step, up or down."""
         rng = np.random.default_rng(0)
         for name, values in self.weights():
             signs = rng.integers(0, 2, values.shape, dtype=np.int8) * 2 - 1
-            one = values.dtype.type(1)  # a large weight is large in float64
+            one = values.dtype.type(1)  # float64 would double a large weight
             self.assign(
                 name, values * (one + signs * one.dtype.type(self.eps))
             )
@@ -241,7 +242,7 @@ class AskedModel:
                     self.assign(name, values * (wanted / found))
 
     def close_sinks(self) -> None:
-        """Take the sinks of attention away: no share goes to them."""
+        """Remove the sinks of attention: they get no weight."""
         for name, values in self.weights():
             if "sink" in name.lower():
                 self.assign(name, np.full_like(values, -1e4))
@@ -262,7 +263,7 @@ def seed_all(seed: int) -> None:
 
 @contextmanager
 def generators_kept() -> Iterator[None]:
-    """Give Python's and NumPy's generators back as they were."""
+    """Restore Python's and NumPy's generators at the end."""
     ours, numpys = random.getstate(), np.random.get_state()  # noqa: NPY002
     try:
         yield
@@ -272,7 +273,7 @@ def generators_kept() -> Iterator[None]:
 
 
 def set_dropout(space: dict[str, Any], value: float, rate: str = "") -> None:
-    """Set every number of dropout in a dict of attributes."""
+    """Set every rate of dropout in a dict of attributes."""
     for name, old in space.items():
         if isinstance(old, float) and old > 0:
             if "drop" in name.lower() or name == rate:

@@ -1,4 +1,4 @@
-"""What goes into a model and what comes out: ids, masks, caches and logits."""
+"""The inputs and outputs of a model: ids, masks, caches and logits."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Any
 
 import numpy as np
 
-# The names under which models return what the kit compares, best first.
+# Names of the output that the kit compares, best first.
 NAMES = ("logits", "lm_logits", "prediction_logits", "last_hidden_state")
 
-# Arguments that say which tokens are real, and in which ids: the first (a
-# decoder-only model, an encoder) or the last (a decoder).
+# Masks that are True at tokens, and of which ids: the first (a decoder-only
+# model, an encoder) or the last (a decoder).
 REAL_MASKS = {
     "attention_mask": 0,
     "key_mask": 0,
     "decoder_attention_mask": -1,
 }
-# Arguments that are True at pads, as in PyTorch's own layers.
+# Masks that are True at pads, as in PyTorch's own layers.
 PAD_MASKS = {
     "src_key_padding_mask": 0,
     "key_padding_mask": 0,
     "memory_key_padding_mask": 0,
     "tgt_key_padding_mask": -1,
 }
-# Arguments that are True at tokens in one project and at pads in another;
-# Keras' own models have the first kind.
+# Masks that are True at tokens in some projects and at pads in others; in
+# Keras' own models, at tokens.
 EITHER_MASKS = {
     "padding_mask": 0,
     "encoder_padding_mask": 0,
@@ -37,7 +37,7 @@ EITHER_MASKS = {
     "pad_mask": 0,
     "input_mask": 0,
 }
-# Arguments that take what was kept of earlier tokens.
+# Arguments that take a cache.
 CACHES = (
     "past_key_values",
     "past_buckets_states",
@@ -48,18 +48,18 @@ CACHES = (
     "past",
     "state",
 )
-# Of these, those that hold a state and no keys: later calls need no mask.
+# Caches that hold a state and no keys: later calls need no mask.
 STATES = ("cache_params", "state")
-# The target of a position that no loss should count, beside the pads.
+# The target of a position that the loss leaves out, apart from pads.
 IGNORED = -100
 
 
 def as_rows(token_ids: Any, name: str = "token_ids") -> np.ndarray:
     """Return ids as an array of int64, (B, T); one sequence is a batch.
 
-    token_ids: lists, NumPy, tensors of either framework, on any device, or
-    what a tokenizer returns. Raises ValueError for anything else; name is
-    that of the argument.
+    token_ids: lists, arrays, tensors of either framework on any device, or
+    the result of a tokenizer. Raises ValueError for anything else; name is
+    the argument's.
     """
     if isinstance(token_ids, Mapping):
         if "input_ids" not in token_ids:
@@ -75,7 +75,7 @@ def as_rows(token_ids: Any, name: str = "token_ids") -> np.ndarray:
             said = ", ".join(map(str, lengths[:8]))
             raise ValueError(
                 f"{name} has rows of {said} ids: fill the shorter ones with "
-                "a pad, on the right, and say which id that is by pad_id="
+                "pads on the right, and pass the id of pads as pad_id="
             )
     try:
         ids = np.asarray(plain(token_ids))
@@ -83,7 +83,7 @@ def as_rows(token_ids: Any, name: str = "token_ids") -> np.ndarray:
         ids = np.empty(0, dtype=object)
     if not np.issubdtype(ids.dtype, np.integer) or ids.ndim not in (1, 2):
         raise ValueError(
-            f"{name} should be whole numbers, (B, T): a list for each "
+            f"{name} should be whole numbers, (B, T), a list for each "
             f"sequence; here they are {ids.dtype}, {ids.shape}."
         )
     if not ids.size:
@@ -92,7 +92,7 @@ def as_rows(token_ids: Any, name: str = "token_ids") -> np.ndarray:
 
 
 def plain(x: Any) -> Any:
-    """Return a tensor of PyTorch as an array; all else as it is."""
+    """Return a PyTorch tensor as an array, and other values unchanged."""
     return x.detach().cpu().numpy() if hasattr(x, "detach") else x
 
 
@@ -101,8 +101,8 @@ def tokens_in(
 ) -> np.ndarray:
     """Return which ids (B, T) are tokens and not pads, (B, T).
 
-    decoder: whether a decoder reads them beside a source. Its first id is a
-    token, also where it is that of the pads, as in T5.
+    decoder: whether a decoder reads them, with a source. Its first id is a
+    token even if it has the id of pads, as in T5.
     """
     if pad_id is None:
         return np.ones_like(ids, dtype=bool)
@@ -113,7 +113,7 @@ def tokens_in(
 
 
 def named_parts(output: Any) -> Iterator[tuple[str, str, Any]]:
-    """Yield (how to get it, its name, part) for the parts of an output."""
+    """Yield (expression, name, part) for the parts of an output."""
     if isinstance(output, Mapping):
         for key in output:
             yield f"output[{key!r}]", str(key), output[key]
@@ -132,7 +132,7 @@ def named_parts(output: Any) -> Iterator[tuple[str, str, Any]]:
 
 
 def rank(name: str, part: Any, rows: tuple[int, int]) -> int:
-    """Return how likely a part is what the kit compares; 0 is best."""
+    """Return a part's rank as the output to compare; 0 is best."""
     best = NAMES.index(name) if name in NAMES else len(NAMES)
     if "logits" in name:
         best = min(best, len(NAMES) - 1)
@@ -141,11 +141,11 @@ def rank(name: str, part: Any, rows: tuple[int, int]) -> int:
 
 
 def find_logits(output: Any, rows: tuple[int, int]) -> tuple[Any, str]:
-    """Return the logits or the last hidden state, and where they stand.
+    """Return the logits or the last hidden state, and where they are.
 
-    output: what the model returned; rows: (B, T). Among several tensors,
-    one whose name says logits is taken, then the last hidden state, then the
-    first with the axes (B, T). Raises TypeError if there is no tensor.
+    output: of the model; rows: (B, T). Of several tensors, one with logits in
+    its name comes first, then the last hidden state, then the first with the
+    axes (B, T). Raises TypeError if there is no tensor.
     """
     parts = [
         part
@@ -163,7 +163,7 @@ def find_logits(output: Any, rows: tuple[int, int]) -> tuple[Any, str]:
 
 
 def find_cache(output: Any, cache_name: str) -> Any:
-    """Return what an output keeps for later tokens; None if nothing."""
+    """Return the cache in an output; None if there is none."""
     parts = {name: part for _, name, part in named_parts(output)}
     for name in (cache_name, *CACHES):
         if parts.get(name) is not None:
@@ -193,9 +193,9 @@ def masks_for(
 ) -> dict[str, np.ndarray]:
     """Return {argument: mask (B, T)} for the arguments that a model has.
 
-    real: which ids are tokens, for each of its ids. either: where masks are
-    True whose name does not tell, at "tokens" or at "pads"; None to give no
-    such mask.
+    real: which ids are tokens, for each array of ids. either: where masks
+    are True if their name does not tell, "tokens" or "pads"; None to leave
+    these masks out.
     """
     found = {n: real[i] for n, i in REAL_MASKS.items() if n in names}
     found |= {n: ~real[i] for n, i in PAD_MASKS.items() if n in names}

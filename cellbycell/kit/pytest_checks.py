@@ -1,4 +1,4 @@
-"""The checks as tests of pytest, one a check."""
+"""The checks as tests of pytest."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 def parametrize_with_checks(
     models: Mapping[str, Callable[[], Mapping[str, Any]]],
 ) -> Callable:
-    """Return a decorator of pytest that asks models, one test a check.
+    """Return a decorator of pytest that makes a test of each check.
 
         @parametrize_with_checks(
             {"small": lambda: dict(model=make(), token_ids=IDS, pad_id=0)}
@@ -19,9 +19,9 @@ def parametrize_with_checks(
         def test_transformer(check):
             check()
 
-    A check that fails, fails; one that is expected to fail, and does, is an
-    xfail; one that is not asked is skipped, and a warning is one. Each model
-    is made, and asked, when its first test runs.
+    A check that fails as expected is an xfail, a check that is not run is
+    skipped, and a warning of a check is a Python warning. Each model is made
+    and tested when its first test runs.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def parametrize_with_checks(
         found = {result.name: result for result in report(name)}.get(wanted)
         if found is None:
             pytest.skip("left out")
-        if found.status == "not asked":
+        if found.status == "not run":
             pytest.skip(found.sentence)
         if found.sentence.startswith(EXPECTED):
             pytest.xfail(found.sentence)

@@ -1,4 +1,4 @@
-"""What the kit answers: a result for each check, and a report of all."""
+"""The result of each check, and the report of all results."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ from html import escape
 from pathlib import Path
 from typing import Literal
 
-Status = Literal["passed", "failed", "error", "warning", "not asked"]
-# In the order of a report: what to look at first.
+Status = Literal["passed", "failed", "error", "warning", "not run"]
+# In the order of a report.
 ORDER = ("failed", "error", "warning", "passed")
 # The page of the book that leads from each symptom to its causes.
 SYMPTOMS = Path(__file__).with_name("symptoms.md")
-# Files whose lines in a traceback say nothing of a reader's model.
+# Files that a traceback leaves out, because they are not the model's.
 LIBRARIES = re.compile(
     r"cellbycell.kit|packages.(torch|keras|tensorflow)|(context|func)(lib|tools)"
 )
-# So begins the sentence of a check that was expected to fail, and did.
+# The sentence of an expected failure begins with this.
 EXPECTED = "Expected ("
 HOW_TO_EXPLAIN = "python -m cellbycell.kit --explain"
 
 
 class CheckFailed(AssertionError):
-    """Raised by `Report.raise_if_failed`; its text has every sentence."""
+    """Raised by `Report.raise_if_failed`, with all sentences."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """The answer to one check.
+    """The result of one check.
 
     Parameters
     ----------
     name
         The name of the check.
     status
-        "passed", "failed", "error", "warning" or "not asked".
+        "passed", "failed", "error", "warning" or "not run".
     sentence
-        What was seen, or why it was not asked.
+        What the check found, or why it was not run.
     symptom
         The section of the page *Symptoms* that lists the causes.
     error
-        What the model raised, if the status is "error".
+        The model's error, if the status is "error".
     lacks
         Whether the check needs an argument that was not given.
     """
@@ -59,7 +59,7 @@ class Result:
     lacks: bool = False
 
     def raise_if_failed(self) -> None:
-        """Raise CheckFailed if the check failed or met an error."""
+        """Raise CheckFailed if the status is "failed" or "error"."""
         __tracebackhide__ = True  # of pytest
         if self.status in ("failed", "error"):
             raise CheckFailed(
@@ -76,8 +76,8 @@ class Report:
     results
         One for each check that was chosen.
     notes
-        Sentences on how the model was asked: a float32 copy, the output that
-        was taken for the logits, an attention mask that was given.
+        Sentences on how the model was tested: with a float32 copy, with an
+        attention mask, with a part of its output.
     """
 
     def __init__(self, results: list[Result], notes: list[str]) -> None:
@@ -94,10 +94,10 @@ class Report:
         return len(self._results)
 
     def __bool__(self) -> bool:
-        """Raise TypeError: a report has a length, so it would be true."""
+        """Raise TypeError: without this, a report would always be true."""
         raise TypeError(
             "a report is neither true nor false: write `assert report.ok`, or "
-            "`report.raise_if_failed()`, which says what was seen"
+            "`report.raise_if_failed()`, which lists what failed"
         )
 
     def with_status(self, status: Status) -> list[str]:
@@ -121,20 +121,19 @@ class Report:
 
     @property
     def warnings(self) -> list[str]:
-        """The names of the checks that saw what may be meant."""
+        """The names of the checks whose finding may be intended."""
         return self.with_status("warning")
 
     @property
     def ok(self) -> bool:
-        """Whether no check failed or met an error."""
+        """Whether no check failed and the model raised no error."""
         return not self.failed and not self.errors
 
     def raise_if_failed(self) -> None:
-        """Raise CheckFailed if a check failed or met an error.
+        """Raise CheckFailed if a check failed or the model raised an error.
 
-        An error is no verdict on the model, but a test that could not ask
-        its question must not pass either. The first error of the model is
-        the cause of what is raised.
+        An error is no verdict on the model, but a test must not pass if a
+        check cannot run. The model's first error is the cause.
         """
         __tracebackhide__ = True
         wrong = [r for r in self if r.status in ("failed", "error")]
@@ -147,12 +146,12 @@ class Report:
     def explain(self, name: str) -> None:
         """Print the causes of a check's failure, and how to tell them apart.
 
-        It is the section of the page *Symptoms*, which comes with the
-        package. Raises ValueError if there is no check of this name.
+        The text is a section of the page *Symptoms*. Raises ValueError if
+        the report has no check of this name.
         """
         if name not in self._results:
             raise ValueError(
-                f"no check {name!r} was chosen; there are "
+                f"the report has no check {name!r}; its checks are "
                 f"{', '.join(self._results)}"
             )
         print(section(self[name].symptom))
@@ -160,7 +159,7 @@ class Report:
     def rows(self) -> list[tuple[str, str, str]]:
         """Return (name, status, sentence), failures first.
 
-        The checks that were not asked for one reason are one row.
+        Checks that were not run for the same reason share a row.
         """
         found = [
             (r.name, r.status, " ".join([r.sentence, *frames(r.error)]))
@@ -170,15 +169,15 @@ class Report:
         ]
         reasons: dict[str, list[str]] = {}  # a sentence -> its checks
         for r in self:
-            if r.status == "not asked":
-                said = "for want of arguments" if r.lacks else r.sentence
+            if r.status == "not run":
+                said = "need other arguments" if r.lacks else r.sentence
                 reasons.setdefault(said, []).append(r.name)
         for said, names in reasons.items():
-            found.append(("", "not asked", f"{', '.join(names)}: {said}"))
+            found.append(("", "not run", f"{', '.join(names)}: {said}"))
         return found
 
     def last_lines(self) -> list[str]:
-        """Return the notes, and how to go on."""
+        """Return the notes, and how to see the causes of a failure."""
         wrong = [*self.failed, *self.warnings, *self.errors]
         if not wrong:
             return [*self.notes]
@@ -186,7 +185,7 @@ class Report:
 
     def __str__(self) -> str:
         """Return the report as a table, as wide as the terminal."""
-        columns = 79  # what is written to a file is the same everywhere
+        columns = 79  # a file is the same everywhere
         if sys.stdout.isatty():
             columns = shutil.get_terminal_size().columns
         width, lines = max(60, min(columns, 110)), []
@@ -224,7 +223,7 @@ class Report:
 
 
 def frames(error: Exception | None) -> list[str]:
-    """Return the last places of an error's traceback, the model's own."""
+    """Return the last lines of an error's traceback in the model's code."""
     found = traceback.extract_tb(error.__traceback__) if error else []
     own = [f for f in found if not LIBRARIES.search(f.filename)]
     return [

@@ -1,4 +1,4 @@
-"""A PyTorch model as the kit asks it."""
+"""A PyTorch model, wrapped for the checks."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from torch import nn
 
 from .model import (
     NO_RATE,
-    AskedModel,
     Ids,
     Pull,
+    WrappedModel,
     generators_kept,
     seed_all,
     set_dropout,
@@ -43,11 +43,11 @@ from .torch_tools import (
 )
 
 
-class TorchModel(AskedModel):
-    """An nn.Module, its copies, and what was noticed about it.
+class TorchModel(WrappedModel):
+    """An nn.Module and its copies, with notes about it.
 
-    The parameters of all copies share one set of numbers, which `copy` makes
-    what the model's are wherever they were changed.
+    The parameters of all copies share their values. `copy` restores those
+    that were changed.
     """
 
     def __init__(
@@ -61,7 +61,9 @@ class TorchModel(AskedModel):
         self.notes, self.redrawn = [], {}
         if hasattr(model, "_orig_mod"):
             model = model._orig_mod  # type: ignore[assignment]
-            self.note("The model is compiled: what was compiled is asked.")
+            self.note(
+                "The model is compiled: the kit tests the original model."
+            )
         if isinstance(
             model, (nn.DataParallel, nn.parallel.DistributedDataParallel)
         ):
@@ -85,13 +87,13 @@ class TorchModel(AskedModel):
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """Leave the model and all generators as they were, afterwards."""
+        """Restore the model and all generators at the end."""
         precision = torch.get_float32_matmul_precision()
         devices = {p.device for p in self.model.parameters()}
         if any(device.type == "meta" for device in devices):
             raise ValueError(
                 "the model is on the device meta, where weights have no "
-                "numbers: load them first"
+                "values: load them first"
             )
         with ExitStack() as stack:
             stack.enter_context(generators_kept())
@@ -105,10 +107,10 @@ class TorchModel(AskedModel):
             yield
 
     def find_closures(self) -> None:
-        """See that what is called is the copy, or ask the model itself.
+        """Make sure that calls reach the copy, or test the model itself.
 
-        A copied module still calls the original where its forward is a
-        function around the original's, or where `call` is.
+        A copied module still calls the original if its forward is a function
+        around the original's, or if `call` calls the original.
         """
         own = [
             name
@@ -116,34 +118,37 @@ class TorchModel(AskedModel):
             if has_own_forward(part) and not only_compiled(part)
         ]
         if own:
-            self.ask_itself(f"the forward of {own[0] or 'it'} was replaced")
+            self.use_original(
+                f"the forward of {own[0] or 'the model'} was replaced"
+            )
         elif self.call is not None and self.answers_without():
-            self.ask_itself("call= calls it, not the model that it is given")
+            self.use_original("call= calls this model, not its argument")
             if self.answers_without():
                 self.restore()
                 raise ValueError(
-                    "call= does not call the model that it is given"
+                    "call= does not call the model: call its first argument"
                 )
 
     def answers_without(self) -> bool:
-        """Return whether the outputs are the same without the weights."""
+        """Return whether the outputs do not depend on the copy's weights."""
         answers = []
         for spoiled in (False, True):
             twin = self.copy()
-            self.versions.clear()  # what is spoiled is made anew
+            self.versions.clear()  # so the next copy gets new values
             for p in twin.model.parameters():
                 if spoiled and p.is_floating_point():
                     p.data.fill_(torch.nan)
             try:
                 answers.append(twin.outputs(self.ids))
-            except Exception:  # each check will say it
+            except Exception:  # each check reports it
                 return False
         return np.array_equal(*answers) and bool(np.any(answers[0]))
 
-    def ask_itself(self, reason: str) -> None:
-        """Ask the model itself, and give its state back each time."""
+    def use_original(self, reason: str) -> None:
+        """Test the model itself, and restore its state each time."""
         self.note(
-            f"The model is asked itself, and its state restored: {reason}."
+            "The kit tests the model itself and restores its state, because "
+            f"{reason}."
         )
         self.shared.clear()
         self.undo = [*how_to_restore(self.model)]
@@ -159,17 +164,21 @@ class TorchModel(AskedModel):
                 )
             except Exception as error:
                 kind = type(error).__name__
-                self.ask_itself(f"it cannot be copied ({kind})")
+                self.use_original(f"it cannot be copied ({kind})")
                 twin.undo = self.undo
         if self.half and self.undo:
             twin.eps = self.eps = max(torch.finfo(t).eps for t in self.half)
         elif self.half:
             twin.model = twin.model.float()
             names = ", ".join(sorted(str(t) for t in self.half))
-            self.note(f"The model is in {names}: a float32 copy is asked.")
+            self.note(
+                f"The model is in {names}: the kit tests a float32 copy."
+            )
         for part in twin.model.modules():
             if has_own_forward(part) and only_compiled(part):
-                self.note("What was compiled is asked.")
+                self.note(
+                    "The kit tests compiled modules as they were before."
+                )
                 del part.forward
         for p in twin.model.parameters():
             if p.is_floating_point():
@@ -181,7 +190,7 @@ class TorchModel(AskedModel):
         return twin
 
     def parameters(self) -> Iterator[tuple[nn.Parameter, nn.Parameter]]:
-        """Yield (a parameter, the one that a new copy has in its place)."""
+        """Yield (a parameter, its counterpart in a new copy)."""
         for p in self.model.parameters():
             if type(p) is not nn.Parameter:
                 continue
@@ -197,7 +206,7 @@ class TorchModel(AskedModel):
             yield p, nn.Parameter(numbers, p.requires_grad)
 
     def restore(self) -> None:
-        """Give a model that is asked itself its state back."""
+        """Restore the state of a model that is tested itself."""
         for step in self.undo:
             step()
 
@@ -219,7 +228,7 @@ class TorchModel(AskedModel):
         positions: bool = False,
         labels: np.ndarray | None = None,
     ) -> Any:
-        """Call the model; return what it returns."""
+        """Call the model; return its output."""
         if self.call is not None:
             return self.call(self.model, *map(self.tensor, ids))
         named: dict[str, Any] = {}
@@ -232,7 +241,7 @@ class TorchModel(AskedModel):
         return self.call_with(ids, named, self.masks(ids, mask))
 
     def positions(self, ids: Ids, start: int = 0) -> dict[str, torch.Tensor]:
-        """Return the positions of tokens, pads not counted, if taken."""
+        """Return positions that do not count pads, if the model takes them."""
         if "position_ids" not in self.names:
             return {}
         counted = self.real(ids)[-1].cumsum(axis=1) - 1
@@ -241,7 +250,7 @@ class TorchModel(AskedModel):
     def call_with(
         self, ids: Ids, named: dict[str, Any], masks: dict[str, np.ndarray]
     ) -> Any:
-        """Call the model with masks of a type that it takes."""
+        """Call the model with masks of a type that it accepts."""
         tensors = [self.tensor(x) for x in ids]
         if len(ids) > 1 and "decoder_input_ids" in self.names:
             named = named | {"decoder_input_ids": tensors.pop()}
@@ -292,7 +301,7 @@ class TorchModel(AskedModel):
             output = self.call_with((*ids[:-1], new), named, masks)
             kept = find_cache(output, name)
             if kept is None and cache is None and "use_cache" not in named:
-                # Some begin with an empty list, and not without a cache.
+                # Some models return a cache only if they get an empty list.
                 named[name] = []
                 with suppress(Exception):
                     output = self.call_with((*ids[:-1], new), named, masks)
@@ -300,7 +309,7 @@ class TorchModel(AskedModel):
         return as_array(find_logits(output, new.shape)[0]), kept
 
     def encoded(self, source: np.ndarray) -> Any:
-        """Return what an encoder-decoder's encoder returns."""
+        """Return the output of an encoder-decoder's encoder."""
         masks = {} if self.pad_id is None else self.masks((source,))
         given = {n: self.tensor(m).long() for n, m in masks.items()}
         encoder = self.model.get_encoder()
@@ -309,14 +318,14 @@ class TorchModel(AskedModel):
         return encoder(self.tensor(source), **given)
 
     def seeded(self, seed: int = 0) -> None:
-        """Seed every generator that the model may draw from."""
+        """Seed every generator that the model may use."""
         seed_all(seed)
         on_cpu = all(p.device.type == "cpu" for p in self.model.parameters())
-        # On the CPU alone its own generator does, and is seeded sooner.
+        # On the CPU alone, its own generator is enough, and faster to seed.
         (torch.default_generator if on_cpu else torch).manual_seed(seed)
 
     def logits(self, ids: Ids, **options: Any) -> torch.Tensor:
-        """Return the logits as a tensor, and note where they were found."""
+        """Return the logits as a tensor, and note where they are."""
         output = self.run(ids, **options)
         found, where = find_logits(output, ids[-1].shape)
         self.note_output(where)
@@ -337,20 +346,20 @@ class TorchModel(AskedModel):
 
     def assign(self, name: str, values: np.ndarray) -> None:
         p = dict(self.model.named_parameters())[name]
-        with torch.no_grad():  # in place, which its version tells
+        with torch.no_grad():  # in place, which changes its version
             p.copy_(torch.as_tensor(values))
 
     def backward(
         self, ids: Ids, pull: Pull, see: Callable, only: str | None = None
-    ) -> list[nn.Parameter]:
-        """See each gradient, and forget it; return the parameters.
+    ) -> None:
+        """Pass each gradient to `see`, then drop it.
 
-        They may need as much memory as the model. only: the one parameter
-        that is asked; then only the outputs are pulled.
+        All gradients together need as much memory as the model. only: the
+        one parameter that gets a gradient, and only from the logits.
         """
         for module in self.model.modules():
             if type(module) is nn.Embedding:
-                module.padding_idx = None  # it gives its row no gradient
+                module.padding_idx = None  # its row gets no gradient
         self.seeded()
 
         def seen(p, name):
@@ -427,7 +436,7 @@ class TorchModel(AskedModel):
         return {n for n, p in self.model.named_parameters() if id(p) in found}
 
     def watch(self, register: Callable, see: Callable, run: Callable) -> None:
-        """Call the model, by run, with a hook on each of its modules."""
+        """Run with a hook on each module of the model."""
         hooks = [
             register(
                 module,
@@ -504,7 +513,7 @@ class TorchModel(AskedModel):
     def loss_at(
         self, logits: np.ndarray, targets: np.ndarray, function: Callable
     ) -> tuple[Any, np.ndarray | None]:
-        """Return the loss of logits (B, T, N), and its gradient by them."""
+        """Return the loss of logits (B, T, N), and its gradient."""
         x = self.tensor(logits).float().requires_grad_()
         loss = self.loss_of(x, targets, function)
         return loss.detach(), self.gradient_by(loss, x)
@@ -512,7 +521,7 @@ class TorchModel(AskedModel):
     def loss_of_labels(
         self, ids: Ids, labels: np.ndarray
     ) -> tuple[Any, np.ndarray | None]:
-        """Return the model's own loss, and its gradient by the logits."""
+        """Return the model's own loss, and the gradient of its logits."""
         self.seeded()
         output = self.run(ids, labels=labels)
         logits, _ = find_logits(output, ids[-1].shape)
@@ -520,7 +529,7 @@ class TorchModel(AskedModel):
         return loss.detach(), self.gradient_by(loss, logits)
 
     def gradient_by(self, loss: Any, x: torch.Tensor) -> np.ndarray | None:
-        """Return the gradient of a loss by a tensor; None if there is none."""
+        """Return the gradient of a tensor; None if it gets none."""
         if loss.numel() != 1 or not loss.requires_grad:
             return None
         (grad,) = torch.autograd.grad(loss.sum(), x, allow_unused=True)
@@ -530,7 +539,7 @@ class TorchModel(AskedModel):
         self.drop(NO_RATE)
 
     def drop(self, rate: float) -> None:
-        """Give all dropout in modules, numbers and configs this rate."""
+        """Set every rate of dropout in modules and configs."""
         for module in self.model.modules():
             is_dropout = isinstance(module, nn.modules.dropout._DropoutNd)
             set_dropout(vars(module), rate, rate="p" if is_dropout else "")
@@ -563,8 +572,8 @@ class TorchModel(AskedModel):
         return loss.item()
 
     def decode(self, ids: np.ndarray, function: Callable) -> np.ndarray:
-        """Return the ids that a function writes for ids (B, S)."""
+        """Return the ids that a function generates for ids (B, S)."""
         self.seeded()
         with torch.no_grad():
             written = function(self.model, self.tensor(ids))
-        return as_rows(written, "what decode= returns")
+        return as_rows(written, "the result of decode=")

@@ -24,13 +24,13 @@ def as_array(x: torch.Tensor) -> np.ndarray:
 
 
 def arguments_of(model: nn.Module) -> dict[str, inspect.Parameter]:
-    """Return what a model's forward takes, by name.
+    """Return the arguments of a model's forward, by name.
 
-    A wrapper that takes **kwargs has the arguments of the model inside.
+    A wrapper with **kwargs also has the arguments of the model inside.
     """
     try:
         found = dict(inspect.signature(model.forward).parameters)
-    except ValueError:  # TorchScript has no signature of Python's
+    except ValueError:  # TorchScript has no Python signature
         names = [a.name for a in model.forward.schema.arguments[1:]]
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         return {n: inspect.Parameter(n, kind, default=None) for n in names}
@@ -65,9 +65,9 @@ def only_compiled(module: nn.Module) -> bool:
 
 
 def no_hooks(model: nn.Module) -> dict[int, Any]:
-    """Return what deepcopy may take for a model's dicts of hooks, empty.
+    """Return a memo that gives deepcopy a model's empty dicts of hooks.
 
-    Each module has ten of them, half of the time that a copy takes.
+    Each module has ten of them; they take half of the time of a copy.
     """
     parts = [x for module in model.modules() for x in vars(module).values()]
     empty = (x for x in parts if type(x) is OrderedDict and not x)
@@ -75,7 +75,7 @@ def no_hooks(model: nn.Module) -> dict[int, Any]:
 
 
 def how_to_restore(model: nn.Module) -> Iterator[Callable[[], Any]]:
-    """Yield functions that give a model the state back that it has now."""
+    """Yield functions that restore a model's present state."""
     for p in model.parameters():
         yield partial(p.requires_grad_, p.requires_grad)
         yield partial(setattr, p, "grad", p.grad)

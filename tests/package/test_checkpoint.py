@@ -108,7 +108,7 @@ WHOLE = packed({"a": ("F32", [2], 0, 8)}) + bytes(8)
 )
 def test_a_broken_file_is_refused(tmp_path, content):
     pytest.importorskip("safetensors")
-    with pytest.raises(ValueError, match="is not whole, or no file of wei"):
+    with pytest.raises(ValueError, match="is incomplete, or not a file of we"):
         read(tmp_path, content)
 
 
@@ -117,25 +117,27 @@ def test_a_broken_file_is_refused(tmp_path, content):
 )
 def test_a_broken_config_is_refused(tmp_path, content):
     (tmp_path / "config.json").write_bytes(content)
-    with pytest.raises(ValueError, match="config.json is not whole: downloa"):
+    with pytest.raises(ValueError, match="config.json is incomplete: downlo"):
         read_checkpoint(tmp_path)
 
 
 def test_a_config_of_many_brackets_is_refused(tmp_path):
     (tmp_path / "config.json").write_text("[" * 200_000)
-    with pytest.raises(ValueError, match="config.json is not whole"):
+    with pytest.raises(ValueError, match="config.json is incomplete"):
         read_checkpoint(tmp_path)
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="no config.json: give the f"):
+    with pytest.raises(FileNotFoundError, match="no config.json: give a fo"):
         read_checkpoint(tmp_path / "nowhere")
     where = written(tmp_path / "whole")
     (where / "model.safetensors").rename(where / "other.safetensors")
     with pytest.raises(FileNotFoundError, match="no model.safetensors: downl"):
         read_checkpoint(str(where))
     (where / "pytorch_model.bin").write_bytes(b"")
-    with pytest.raises(FileNotFoundError, match="save_pretrained writes it"):
+    with pytest.raises(
+        FileNotFoundError, match="write it with save_pretrained"
+    ):
         read_checkpoint(where)
 
 
@@ -182,7 +184,7 @@ def test_a_shard_that_is_not_whole_is_named(tmp_path):
     divided(written(tmp_path))
     shard = tmp_path / "2.safetensors"
     shard.write_bytes(shard.read_bytes()[:-4])
-    with pytest.raises(ValueError, match="2.safetensors is not whole"):
+    with pytest.raises(ValueError, match="2.safetensors is incomplete"):
         read_checkpoint(tmp_path)
 
 

@@ -135,7 +135,7 @@ def test_a_wrong_entry_is_named_with_its_value(change):
         ({"factor": False}, "factor is False"),
         ({"low_freq_factor": 0}, "low_freq_factor is 0"),
         ({LENGTH: 64.0}, f"{LENGTH} is 64.0"),
-        ({"mrope_section": [1]}, "mrope_section is [1], and this loader"),
+        ({"mrope_section": [1]}, "mrope_section is [1], but this loader"),
         ({"partial_rotary_factor": 0.5}, "partial_rotary_factor is 0.5"),
         ({"full_attention": {"rope_theta": 1e4}}, "full_attention is {"),
     ],

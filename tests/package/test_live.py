@@ -84,7 +84,7 @@ def test_packing_moves_an_entry_by_half_a_step_at_most():
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
-        ({"vocab_size": 31}, "vocab_size=31 in place of 30"),
+        ({"vocab_size": 31}, "vocab_size=31 instead of 30"),
         ({"base": 500.0}, "base=500.0"),
         ({"tied": True}, "tied=True"),
         ({"epsilon": 1e-5}, "epsilon=1e-05"),
@@ -123,7 +123,7 @@ def test_a_name_that_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="'é' in 'café'"):
         live.show_look(name="café")
     for name in ("", "abcdefghijk"):
-        with pytest.raises(ValueError, match="has not 1 to 10 letters"):
+        with pytest.raises(ValueError, match="should have 1 to 10 letters"):
             live.show_look(name=name)
 
 

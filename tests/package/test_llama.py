@@ -1,4 +1,4 @@
-"""What the chapter on Llama says of how KerasHub reads a folder."""
+"""What the chapter on Llama says of how the libraries read a folder."""
 
 import json
 
@@ -61,3 +61,28 @@ def test_keras_hub_does_not_read_the_epsilon(folder):
     assert folder["rms_norm_eps"] == 1e-5
     assert read["tie_word_embeddings"]
     assert not any("epsilon" in name for name in read)
+
+
+def test_transformers_initialises_a_missing_tensor(tmp_path):
+    """Nothing fails, and `output_loading_info` says what was missing."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    config = transformers.LlamaConfig(
+        vocab_size=12,
+        hidden_size=8,
+        intermediate_size=9,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+    )
+    model = transformers.LlamaForCausalLM(config)
+    weights = model.state_dict()
+    name = "model.layers.0.mlp.up_proj.weight"
+    kept = {key: value for key, value in weights.items() if key != name}
+    model.save_pretrained(tmp_path, state_dict=kept)
+    torch.manual_seed(1)
+    loaded, report = transformers.AutoModelForCausalLM.from_pretrained(
+        tmp_path, output_loading_info=True
+    )
+    assert {*report["missing_keys"]} == {name}
+    assert not torch.equal(loaded.get_parameter(name), weights[name])
+    assert loaded.get_parameter(name).std() > 0.01

@@ -73,7 +73,7 @@ def test_rows_go_there_and_back():
             "'1' in 'a1', '2' in 'c2!', '!' in 'c2!'",
         ),
         (lambda: names.encode_names([""]), "empty: leave it out"),
-        (lambda: names.split_names("ada"), "not one text"),
+        (lambda: names.split_names("ada"), "not one string"),
         (lambda: names.encode_names(["abc"], 4), "3 letters .* length=4"),
         (lambda: names.split_names([]), "0 names for training"),
         (lambda: names.split_names(["ada"]), "0 held out: give more"),

@@ -70,7 +70,11 @@ def test_what_a_tokenizer_returns_is_taken():
         ({"pad_id": False}, TypeError, "pad_id should be a whole number"),
         ({"causal": "no"}, TypeError, "causal should be True or False"),
         ({"untrained": 1}, TypeError, "untrained should be"),
-        ({"only": ["futur"]}, ValueError, "no check 'futur'; there are shape"),
+        (
+            {"only": ["futur"]},
+            ValueError,
+            "no check 'futur'; the checks are shape",
+        ),
         ({"skip": ["x"]}, ValueError, "no check 'x'"),
         ({"skip": "x"}, ValueError, "no check 'x'"),
         ({"only": "pads", "skip": "pads"}, ValueError, "leave no check"),
@@ -130,10 +134,14 @@ def test_ids_by_keyword_alone():
     ("name", "given", "says"),
     [
         ("aim", {"loss": lambda x, y: x.mean(-1)}, "should be one number"),
-        ("aim", {"loss": lambda x: x.mean()}, "is given logits (2, 6, 20)"),
+        ("aim", {"loss": lambda x: x.mean()}, "for logits (2, 6, 20)"),
         ("aim", {"loss": nn.CrossEntropyLoss()}, "and targets (2, 6)"),
-        ("writes", {"decode": lambda m, x: x[:, -1:]}, "returns the tokens"),
-        ("writes", {"decode": lambda m, x: ["a b"]}, "what decode= returns"),
+        (
+            "writes",
+            {"decode": lambda m, x: x[:, -1:]},
+            "followed by the new ones",
+        ),
+        ("writes", {"decode": lambda m, x: ["a b"]}, "the result of decode="),
         ("shape", {"call": lambda m, x: m(x).tolist()}, "as a tensor"),
         ("shape", {"vocab_size": 50}, "vocab_size=50"),
     ],
@@ -179,19 +187,19 @@ def test_failures_that_are_expected():
     leaky = model()
     whole = leaky.forward
     leaky.forward = lambda ids: whole(ids) + whole(ids).mean(1, True)
-    expected = {"future": "by design", "count": "not asked"}
+    expected = {"future": "by design", "count": "not run"}
     report = check_model(leaky, IDS, expected_failures=expected)
     assert "future" in report.warnings and "steps" in report.failed
-    assert report["count"].status == "not asked"
+    assert report["count"].status == "not run"
     assert report["future"].sentence.startswith(
-        "Expected (by design): Another"
+        "Expected (by design): Changing"
     )
     report = check_model(
         model(), IDS, expected_failures={"order": "by design"}
     )
     assert report.ok and report.warnings == ["order"]
     assert (
-        "Expected to fail (by design), and passed" in report["order"].sentence
+        "Expected to fail (by design), but passed" in report["order"].sentence
     )
 
 
@@ -199,7 +207,7 @@ def test_an_error_is_said_once():
     report = check_model(model(), [[3, 4, 99, 5]])
     assert report.errors == ["shape"]
     assert isinstance(report["shape"].error, IndexError)
-    assert report["future"].sentence == "the model raises an error: see shape."
+    assert report["future"].sentence == "the model raises an error; see shape."
 
 
 def test_each_check_is_a_test_of_pytest(tmp_path):

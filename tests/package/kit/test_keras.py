@@ -89,7 +89,7 @@ SITUATIONS = {
         partial(Wrapped, lambda x: {"logits": x, "loss": None}),
         "output['logits']",
     ),
-    "a dict of inputs": (functional, "padding_mask: given"),
+    "a dict of inputs": (functional, "gets padding_mask"),
     "mixed_float16": (partial(Model, dtype="mixed_float16"), "in float32"),
     "frozen": (frozen, ""),
     "columns of -1e9": (
@@ -131,7 +131,7 @@ def test_missing_positions_are_found(depth):
 def test_dropout_in_evaluation_is_asked_with_the_generator_fixed():
     report = check_model(DropsInEvaluation(), IDS)
     assert report.failed == ["calls"] and report.errors == []
-    assert "generator fixed" in " ".join(report.notes)
+    assert "fixed seed" in " ".join(report.notes)
     report = check_model(DropsInEvaluation(leak=True), IDS)
     assert "future" in report.failed
 
@@ -259,7 +259,7 @@ def test_where_a_reference_differs():
 def test_half_precision_hides_no_leak(dtype):
     report = check_model(Model(dtype=dtype), IDS)
     assert report.failed == report.errors == []
-    assert "asked in float32" in " ".join(report.notes)
+    assert "tests it in float32" in " ".join(report.notes)
     leaky = check_model(Model(leak=True, dtype=dtype), IDS)
     assert {"future", "steps"} <= {*leaky.failed}
 

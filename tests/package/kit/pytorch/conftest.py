@@ -1,4 +1,4 @@
-"""The models in PyTorch that the kit is asked about."""
+"""The models in PyTorch that the kit is tested on."""
 
 import os
 from functools import partial
@@ -159,7 +159,7 @@ class CompiledStandIn(nn.Module):
         self._orig_mod = Model(**options)
 
     def forward(self, *args):
-        raise RuntimeError("compiled code is not asked")
+        raise RuntimeError("compiled code is not tested")
 
 
 class Pair(nn.Module):
@@ -206,9 +206,9 @@ SITUATIONS = {
     "two layers": (partial(Model, depth=2), ""),
     "frozen": (frozen, ""),
     "dict": (partial(Wrapped, lambda x: {"logits": x}), "output['logits']"),
-    "attention_mask": (Masked, "attention_mask: given"),
-    "attention_mask of numbers": (NeedsLong, "attention_mask: given"),
-    "attention_mask with config": (WithConfig, "attention_mask: given"),
+    "attention_mask": (Masked, "gets attention_mask"),
+    "attention_mask of numbers": (NeedsLong, "gets attention_mask"),
+    "attention_mask with config": (WithConfig, "gets attention_mask"),
     "bfloat16": (lambda **o: InFloat32(**o).bfloat16(), "float32 copy"),
     "float16": (lambda **o: InFloat32(**o).half(), "float32 copy"),
     "float64": (lambda **o: Model(**o).double(), ""),

@@ -29,7 +29,7 @@ def cross_entropy(logits, targets, **options):
     return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), **options)
 
 
-# Weights behind which nothing moves
+# Weights that hide the layers before them
 
 
 def zero_head(model):
@@ -53,7 +53,7 @@ def test_weights_that_begin_at_zero_hide_nothing(models, begin):
     begin(correct), begin(leaky)
     report = check_model(correct, IDS)
     assert report.failed == report.errors == []
-    assert "Redrawn" in " ".join(report.notes)
+    assert "Initialised in the copy" in " ".join(report.notes)
     assert LEAK <= {*check_model(leaky, IDS).failed}
 
 
@@ -172,14 +172,14 @@ def test_targets_of_minus_100_are_no_targets(models):
         (IDS, hf_loss, ""),
         (TARGETS, cross_entropy, ""),
         (IDS, cross_entropy, "token that it reads"),
-        (TARGETS, hf_loss, "shifts them once more"),
+        (TARGETS, hf_loss, "shifts them again"),
         ([row[2:] + [0, 0] for row in IDS], cross_entropy, "after the next"),
         (
             [[2, *row[:-1]] for row in IDS[:1]] + [[2, 11, 12, 3, 4, 0, 0, 0]],
             cross_entropy,
-            "token before",
+            "previous token",
         ),
-        (TARGETS[::-1], cross_entropy, "of the same row"),
+        (TARGETS[::-1], cross_entropy, "from the same row"),
         (
             TARGETS,
             lambda x, y: cross_entropy(x[:, :2], y[:, :2]),
@@ -265,7 +265,7 @@ def test_a_call_of_another_model_is_seen(models):
     model, other = models.Model(), models.Model()
     report = check_model(model, IDS, call=lambda _, ids: model(ids))
     assert report.failed == report.errors == []
-    assert "asked itself" in " ".join(report.notes)
+    assert "tests the model itself" in " ".join(report.notes)
     with pytest.raises(ValueError, match="does not call the model"):
         check_model(model, IDS, call=lambda _, ids: other(ids))
 
@@ -326,7 +326,7 @@ def test_a_mask_of_either_kind_is_given(both_ways, name, pads):
     report = check_model(both_ways(name, pads), IDS, causal=False)
     assert report.failed == report.errors == [], report
     notes = " ".join(report.notes)
-    assert f"{name}: given" in notes and notes.count("rounding") == 1
+    assert f"gets {name}" in notes and notes.count("rounding") == 1
 
 
 def test_a_wrapper_takes_the_masks_of_the_model_inside(both_ways):
@@ -339,7 +339,7 @@ def test_a_mask_that_cannot_be_given_is_no_failure(both_ways):
     model = both_ways("src_mask", honest=False)
     report = check_model(model, IDS, causal=False)
     assert report.failed == []
-    assert "could not be given" in report["pads"].sentence
+    assert "cannot tell what True means" in report["pads"].sentence
 
 
 # Experts
@@ -515,7 +515,7 @@ def test_coarse_rounding_hides_no_leak(models, block):
 
     report = check_model(Rounds(block=block), IDS)
     assert report.failed == []
-    status = "passed" if block == 1 else "not asked"
+    status = "passed" if block == 1 else "not run"
     assert report["future"].status == report["future_train"].status == status
     assert "rounds to half precision inside" in " ".join(report.notes)
 
@@ -526,7 +526,7 @@ def test_coarse_rounding_hides_no_leak(models, block):
 @pytest.mark.parametrize(
     ("output", "says"),
     [
-        (lambda x: x[:, -1:], "last position alone"),
+        (lambda x: x[:, -1:], "last position only"),
         (lambda x: x[:, 0, :2], "classifier"),
         (lambda x: x.mT, "last two axes are exchanged"),
         (lambda x: x.transpose(0, 1), "batch_first"),
@@ -552,7 +552,7 @@ def test_norms_of_zero_are_a_warning_of_shape(models):
     nn.init.zeros_(model.norm.bias)
     report = check_model(model, IDS)
     assert report.failed == [] and report.warnings == ["shape"]
-    assert "whatever it is" in report["shape"].sentence
+    assert "equal for all tokens" in report["shape"].sentence
 
 
 def test_a_module_that_is_called_twice_is_compared_call_by_call(models):
@@ -584,7 +584,7 @@ def test_a_leak_names_its_module(models, name, says):
     report = check_model(model, IDS)
     sentence = report["future"].sentence
     assert f"first in layers.1 ({name})" in sentence and says in sentence
-    assert "As in evaluation mode" in report["future_train"].sentence
+    assert "It does so in evaluation mode" in report["future_train"].sentence
 
 
 def test_batch_norm_is_named(models):
@@ -664,23 +664,23 @@ def test_a_cache_is_read_without_being_asked_for(models):
     report = check_model(Cached(), IDS)
     assert report.failed == report.errors == [], report
     assert "time with pads on the left" in report["cached"].sentence
-    assert "other numbers of pads on the left" in report["pads"].sentence
+    assert "different numbers of pads on the left" in report["pads"].sentence
 
 
 @pytest.mark.parametrize(
     ("bug", "says"),
     [
-        ("position", "first in places (Embedding) or in what it is given"),
+        ("position", "first in places (Embedding) or in its input"),
         ("order", "three tokens at a time"),
         ("corner", "three tokens at a time"),
-        ("kept", "what is kept of earlier calls"),
+        ("kept", "what is kept from earlier calls"),
     ],
 )
 def test_a_wrong_cache_is_found(models, bug, says):
     report = check_model(Cached(bug), IDS)
     assert "cached" in report.failed
     assert says in report["cached"].sentence
-    assert "They part at position" in report["cached"].sentence
+    assert "difference begins at position" in report["cached"].sentence
 
 
 def test_a_cache_of_ones_own_is_read_by_step(models):

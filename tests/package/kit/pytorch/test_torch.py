@@ -102,7 +102,7 @@ def test_random_in_evaluation_is_asked_with_the_generator_fixed(models):
     report = check_model(drops(), IDS)
     assert report.failed == ["calls"] and report.errors == []
     assert report["future"].status == "passed"
-    assert "generator fixed" in " ".join(report.notes)
+    assert "fixed seed" in " ".join(report.notes)
     assert "future" in check_model(drops(block=2), IDS).failed
 
 
@@ -169,7 +169,7 @@ def test_an_encoder_decoder(models):
 
 def test_one_sequence_is_not_asked_alone(models):
     report = check_model(models.Model(), IDS[0])
-    assert report["alone"].status == "not asked"
+    assert report["alone"].status == "not run"
     assert "two or more" in report["alone"].sentence
 
 
@@ -198,7 +198,7 @@ def test_an_error_is_no_verdict(models):
     assert report.failed == [] and report.errors == ["shape"]
     assert "IndexError: index out of range" in report["shape"].sentence
     assert "conftest.py" in str(report) and "in embed]" in str(report)
-    assert report["future"].status == "not asked"
+    assert report["future"].status == "not run"
     with pytest.raises(CheckFailed, match="error") as raised:
         report.raise_if_failed()
     assert isinstance(raised.value.__cause__, IndexError)
@@ -254,7 +254,7 @@ def test_weights_are_asked(models):
     twins.layers[1].load_state_dict(twins.layers[0].state_dict())
     report = check_model(twins, IDS)
     assert report.failed == ["layers"]
-    assert "Unless they are meant to be" in report["layers"].sentence
+    assert "Unless this is intended" in report["layers"].sentence
     shared.layers[1] = shared.layers[0]
     sentence = check_model(shared, IDS)["layers"].sentence
     assert "more than once in a pass: layers.0.packed" in sentence
@@ -354,7 +354,7 @@ def test_where_a_reference_differs(models, renamed):
         other.layers[1].last.weight[0] += 0.01
     sentence = check_model(model, IDS, reference=other)["reference"].sentence
     assert "(layers.1.last there)" in sentence
-    assert ("A hint only" in sentence) == renamed
+    assert ("This is a hint" in sentence) == renamed
     rows = {d.reference: d.change for d in where_it_differs(model, other, IDS)}
     assert rows["layers.1.packed"] == 0 < rows["layers.1.last"]
 

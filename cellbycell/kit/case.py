@@ -1,4 +1,4 @@
-"""A model with its rows of ids, and how far two outputs differ."""
+"""A model, its ids, and the comparison of two outputs."""
 
 from __future__ import annotations
 
@@ -10,42 +10,42 @@ import numpy as np
 
 from .outputs import IGNORED, tokens_in
 
-# Logits below this are masked columns: no rounding error may count there.
+# Logits below this are masked columns, where rounding does not count.
 MASKED = -1e4
-# How many numbers of logits, and how many tokens, one call computes at most.
+# The most logits, and the most tokens, that one call computes.
 MAX_NUMBERS, MAX_TOKENS = 2**24, 2**13
-# Where rounding moves outputs by more, small changes say nothing.
+# If rounding changes outputs by more, small changes prove nothing.
 COARSE = 1e-3
 
 
 class Failed(Exception):
-    """Raised by a check with the sentence of its verdict."""
+    """Raised by a check that fails, with its verdict."""
 
 
 class Warned(Exception):
-    """Raised by a check that saw what is true and may be meant."""
+    """Raised by a check whose finding may be intended."""
 
 
-class NotAsked(Exception):
-    """Raised by a check that cannot be asked, with the reason."""
+class NotRun(Exception):
+    """Raised by a check that cannot run, with the reason."""
 
 
-class Lacks(NotAsked):
-    """Raised by a check that an argument would ask, or other rows."""
+class Lacks(NotRun):
+    """Raised by a check that needs another argument, or other ids."""
 
 
 def as_3d(found: np.ndarray, ids: np.ndarray) -> np.ndarray:
     """Return outputs for ids (B, T) as (B, T, C).
 
-    Raises NotAsked if they have other axes: the check `shape` says so.
+    Raises NotRun if they have other axes, which `shape` reports.
     """
     if found.shape[:2] != ids.shape:
-        raise NotAsked("the outputs have another shape: see shape.")
+        raise NotRun("the outputs have the wrong shape; see shape.")
     return found.reshape(*ids.shape, -1)
 
 
-class Asked:
-    """A model, the ids that it is asked about, and what is known of it.
+class Case:
+    """A model under test, its ids, and what is known about it.
 
     model: TorchModel or KerasModel. ids: (token_ids,) or (source_ids,
     decoder_ids); the outputs belong to the last, of shape (B, T).
@@ -64,7 +64,7 @@ class Asked:
         self.rows = ids[-1]  # (B, T)
         self.broken: Exception | None = None
         self.quiet = False  # whether nothing is dropped
-        self.leaks = False  # whether a later token moved an output
+        self.leaks = False  # whether a later token changed an output
         self.real = self.real_tokens(self.rows)  # (B, T)
         # The tokens of the source may be too many for the decoder's table.
         self.known = [
@@ -73,14 +73,14 @@ class Asked:
         ]
         if min(map(len, self.known)) < 2 or not (self.real.sum(1) > 1).any():
             raise ValueError(
-                "give at least one sequence with two different tokens besides "
-                f"the pads, pad_id={pad_id}; of a source, too"
+                "give at least one sequence with two different tokens that "
+                f"are not pads (pad_id={pad_id}); a source needs one, too"
             )
 
     def real_tokens(self, ids: np.ndarray, number: int = -1) -> np.ndarray:
         """Return which ids are tokens and not pads, (B, T).
 
-        number: 0 for those of the source.
+        number: 0 for the source.
         """
         is_decoder = len(self.ids) > 1 and number != 0
         return tokens_in(ids, self.pad_id, is_decoder)
@@ -90,7 +90,7 @@ class Asked:
         return tokens_in(targets, self.pad_id) & (targets != IGNORED)
 
     def copy(self) -> Any:
-        """Return a copy of the model that holds until the next is made."""
+        """Return a copy of the model, valid until the next copy is made."""
         copy = self.model.copy()
         if self.quiet:
             copy.quiet()
@@ -101,28 +101,28 @@ class Asked:
     ) -> np.ndarray:
         """Return the outputs of a copy of the model, (B, T, C).
 
-        scale: whether its small matrices are scaled up. Raises NotAsked if
-        rows of this length are an error, and those given are not.
+        scale: whether to scale up its small matrices. Raises NotRun if the
+        model raises an error for rows of another length.
         """
         copy = self.copy()
         if scale:
             copy.scale_up()
         try:
             return as_3d(copy.outputs(ids, **options), ids[-1])
-        except NotAsked:
+        except NotRun:
             raise
         except Exception as error:
             lengths = [x.shape[1] for x in ids]
             if lengths == [x.shape[1] for x in self.ids]:
                 raise
-            raise NotAsked(
+            raise NotRun(
                 f"rows of {lengths[-1]} tokens raise {type(error).__name__}, "
                 f"rows of {self.rows.shape[1]} do not: {first_line(error)}"
             ) from error
 
     @cached_property
     def first(self) -> np.ndarray:
-        """The outputs for the ids as they were given, of any shape."""
+        """The outputs for the given ids, of any shape."""
         try:
             return self.model.copy(as_is=True).outputs(self.ids)
         except Exception as error:
@@ -131,32 +131,31 @@ class Asked:
 
     @cached_property
     def base(self) -> np.ndarray:
-        """The outputs that are compared, (B, T, C).
+        """The outputs for the given ids to compare with, (B, T, C).
 
-        Those of the ids as they were given, weights redrawn that hide what
-        is before them. Raises NotAsked if `shape` fails, for nothing can be
-        compared then.
+        Weights that hide the layers before them are initialised anew.
+        Raises NotRun if `shape` fails, because nothing can be compared.
         """
         found = self.first
         if self.model.redrawn:
             found = self.model.copy().outputs(self.ids)
         base = as_3d(found, self.rows)
         if np.isnan(base[self.real]).any():
-            raise NotAsked("the outputs are not finite: see shape.")
+            raise NotRun("the outputs are not finite; see shape.")
         return base
 
     def ready(self) -> None:
-        """Raise NotAsked if there are no outputs to compare."""
+        """Raise NotRun if there are no outputs to compare."""
         if self.broken is not None:
-            raise NotAsked("the model raises an error: see shape.")
-        _ = self.tolerance, self.is_random  # computing them raises NotAsked
+            raise NotRun("the model raises an error; see shape.")
+        _ = self.tolerance, self.is_random  # these raise NotRun
 
     @cached_property
     def columns(self) -> np.ndarray:
         """Which columns of the outputs are compared, (C,).
 
         Columns that are masked everywhere, by -1e9 or minus infinity, would
-        hide what happens in the others.
+        hide changes in the others.
         """
         masked = self.base[self.real].max(axis=0) < MASKED
         if masked.all():
@@ -164,23 +163,23 @@ class Asked:
         if masked.any():
             self.model.note(
                 f"{masked.sum()} of {masked.size} columns of the logits are "
-                "masked, and are left out of all comparisons."
+                "masked and left out of all comparisons."
             )
         return ~masked
 
     @cached_property
     def size(self) -> float:
-        """The largest output at a token, with which changes are compared."""
+        """The largest output at a token: changes are relative to it."""
         kept = self.base[self.real][:, self.columns]
         kept = np.abs(kept[np.isfinite(kept)])
         return float(kept.max(initial=np.finfo(np.float32).tiny))
 
     @cached_property
     def tolerance(self) -> float:
-        """The largest change, in parts of the size, that may be rounding.
+        """The largest relative change that may be rounding.
 
-        It is measured: each weight of a copy is moved by the smallest
-        relative step of its type, as rounding does in each product.
+        It is measured: each weight of a copy is changed by the smallest
+        relative step of its type, as rounding changes each product.
         """
         copy = self.model.copy()
         copy.jiggle()
@@ -189,50 +188,51 @@ class Asked:
         noise = noise[np.isfinite(noise)]
         usual = float(np.quantile(noise, 0.9)) if noise.size else 0.0
         found = max(100 * self.model.eps, 50 * usual)
-        said = f"Changes up to {found:.0e} of the largest output are rounding"
+        said = f"Changes up to {found:.0e} of the largest output count as "
+        said += "rounding"
         if found > COARSE:
-            said += ", so the model rounds to half precision inside"
+            said += ": the model rounds to half precision inside"
         self.model.note(f"{said}.")
         return found
 
     def refuse_coarse(self, change: float) -> None:
-        """Raise NotAsked for a change that may be rounding, or more."""
+        """Raise NotRun if rounding is coarse and may be the change."""
         if self.tolerance > COARSE and change > 0:
-            raise NotAsked(
-                f"outputs move by {change:.0e} of the largest, and rounding "
-                f"alone may move them by {self.tolerance:.0e}: the model "
-                "computes in half precision inside. Ask it in float32."
+            raise NotRun(
+                f"outputs change by {change:.0e} of the largest, and rounding "
+                f"alone may change them by {self.tolerance:.0e}: the model "
+                "computes in half precision inside. Test it in float32."
             )
 
     @cached_property
     def is_random(self) -> bool:
-        """Whether the model draws at random in evaluation mode."""
+        """Whether the model draws random numbers in evaluation mode."""
         other = self.outputs(*self.ids, seed=1)
         found = bool((self.change(self.base, other)[self.real] > 0).any())
         if found:
             self.model.note(
-                "The model draws at random in evaluation mode: it is asked "
-                "with the generator fixed."
+                "The model draws random numbers in evaluation mode, so the "
+                "kit runs it with a fixed seed."
             )
         return found
 
     def refuse_two_way(self) -> None:
-        """Raise NotAsked for a model that may look both ways."""
+        """Raise NotRun for a model that may look both ways."""
         if not self.causal:
             raise Lacks("causal=False: a token may attend to all others.")
 
     def refuse_random(self) -> None:
-        """Raise NotAsked for a model whose numbers differ with the shape."""
+        """Raise NotRun for a model that draws random numbers."""
         if self.is_random:
-            raise NotAsked(
-                "the model draws at random in evaluation mode, other numbers "
-                "for other shapes: see calls."
+            raise NotRun(
+                "the model draws random numbers in evaluation mode, other "
+                "ones for other shapes; see calls."
             )
 
     def change(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-        """Return by how much outputs (B, T, C) differ, (B, T).
+        """Return the relative change of outputs (B, T, C), (B, T).
 
-        In parts of the largest output; NaN counts as infinite.
+        It is relative to the largest output; NaN counts as infinite.
         """
         if not self.columns.all():
             before, after = before[..., self.columns], after[..., self.columns]
@@ -244,9 +244,10 @@ class Asked:
     def say_change(
         self, before: np.ndarray, after: np.ndarray, where: np.ndarray
     ) -> str:
-        """Say where outputs (B, T, C) differ most beyond rounding, or "".
+        """Describe the largest change of outputs (B, T, C), if any.
 
-        where: the positions that are compared, (B, T).
+        where: the positions to compare, (B, T). Returns "" if the change is
+        rounding.
         """
         change = np.where(where, self.change(before, after), 0)
         if not change.size:
@@ -267,9 +268,9 @@ class Asked:
     def exchange(
         self, ids: np.ndarray, where: np.ndarray, number: int = -1
     ) -> np.ndarray:
-        """Return ids with the tokens there exchanged for other known ones.
+        """Return ids with other known tokens where `where` is True.
 
-        number: 0 for those of the source.
+        number: 0 for the source.
         """
         known = self.known[number]
         return np.where(
@@ -283,9 +284,9 @@ class Asked:
         return np.where(self.real_tokens(ids, number), ids, known[order])
 
     def left_padded(self) -> list[np.ndarray]:
-        """Return the tokens of each row that leave room for pads before.
+        """Return the tokens of each row, cut to leave room for left pads.
 
-        In rows of the same length no two have equally many pads.
+        No two rows get the same number of pads.
         """
         found, counts = [], set()
         first = self.ids[0]
@@ -298,7 +299,7 @@ class Asked:
         return found
 
     def in_chunks(self, count: int) -> Iterable[slice]:
-        """Yield slices of so many rows that fit into one call."""
+        """Yield slices of `count` rows, each small enough for one call."""
         length = self.rows.shape[1]
         numbers = max(1, length * self.base.shape[-1])
         most = min(256, MAX_NUMBERS // numbers, MAX_TOKENS // length)
@@ -311,5 +312,5 @@ def first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [""])[0]
 
 
-# A check asks the model and returns what it says if the model passes.
-Check = Callable[[Asked], str]
+# A check returns a sentence if the model passes.
+Check = Callable[[Case], str]
