@@ -93,11 +93,6 @@ def test_every_mistake_is_reached_from_a_symptom():
     )
 
 
-def test_the_check_of_a_symptom_stands_where_its_links_lead():
-    notebooks = [read(path) for path in paths()]
-    fail_with(pages.checks_elsewhere(words(BOOK / "symptoms.md"), notebooks))
-
-
 def test_the_names_of_the_notation_page_are_the_code_s():
     notebooks = [read(path) for path in paths()]
     fail_with(pages.unknown_names(read(BOOK / "notation.md"), notebooks))
