@@ -15,7 +15,8 @@ from tools.rules.exercises import EXERCISE
 from tools.settings import BOOK, ROOT, chapters
 from tools.sheets.exercises import sheet
 
-TEACH = (BOOK / "teach.md").read_text("utf-8")
+OPERATE = (BOOK / "operate.md").read_text("utf-8")
+MARKING = (BOOK / "marking.md").read_text("utf-8")
 LEVELS = ["easy", "medium", "hard"]
 
 
@@ -73,19 +74,15 @@ def entry(file, exercise):
 @pytest.mark.parametrize("name", chapters())
 def test_the_table_has_each_outcome_and_each_exercise(name):
     file = f"{name.removeprefix('book/')}.ipynb"
-    table, own = rows(part("What students can do, and what tests it")), []
-    for chapter, outcome, tested in table:
-        if chapter:
-            own.append((chapter, []))
-        own[-1][1].append((outcome, tested))
-    found = [some for chapter, some in own if f"({file})" in chapter]
+    tables = part("What students can do, and what tests it").split("\n### ")
+    found = [rows(table) for table in tables if f"]({file}):" in table]
     wanted = [entry(file, exercise) for exercise in exercises(name)]
     assert wanted
     help = "\n".join(
         [
-            f"book/teach.md should have a row for each outcome of {file}, and "
-            "behind it the exercises that test it, or *in class*:",
-            *(f"| | {outcome} | |" for outcome in outcomes(name)),
+            f"book/teach.md should have a row for each outcome of {file}, "
+            "with the exercises that test it, or *in class*:",
+            *(f"| {outcome} | |" for outcome in outcomes(name)),
             *wanted,
         ]
     )
@@ -107,12 +104,35 @@ def test_the_table_of_levels_counts_them():
         assert table[level] == wanted, f"| {level} | {' | '.join(wanted)} |"
 
 
-def test_a_session_has_ninety_minutes_and_each_chapter_its_sessions():
-    text = part("Sessions of ninety minutes")
-    times = [row[0] for row in rows(text) if row[0].isdigit()]
+@pytest.mark.parametrize(
+    "title", ["A session of ninety minutes", "The first lab"]
+)
+def test_a_session_has_ninety_minutes(title):
+    times = [row[0] for row in rows(part(title))]
     assert sum(map(int, times)) == 90
-    plan = [target for _, target in links(text) if target.endswith(".ipynb")]
-    assert plan == [f"{n.removeprefix('book/')}.ipynb" for n in chapters()]
+
+
+def test_two_weeks_have_two_sessions_a_day_and_all_chapters_but_the_detour():
+    table = rows(part("Two weeks, two sessions a day"))
+    assert [row[0] for row in table] == [str(n) for n in range(1, 11)]
+    plan = [
+        target
+        for row in table
+        for _, target in links(" ".join(row))
+        if target.endswith(".ipynb")
+    ]
+    names = [f"{n.removeprefix('book/')}.ipynb" for n in chapters()]
+    names.remove("position_similarity.ipynb")
+    assert list(dict.fromkeys(plan)) == names
+
+
+def test_ten_weeks_take_the_chapters_in_their_order():
+    table = rows(part("Ten weeks, one session a week"))
+    assert [row[0] for row in table] == [str(n) for n in range(1, 11)]
+    plan = [target for row in table for _, target in links(row[1])]
+    names = [f"{n.removeprefix('book/')}.ipynb" for n in chapters()]
+    places = [names.index(name) for name in plan if name in names]
+    assert len(places) == 9 and places == sorted(places)
 
 
 @pytest.mark.parametrize("kind", ["For discussion", "For an exam"])
@@ -126,9 +146,9 @@ def test_each_part_has_ten_questions_of_each_kind(kind):
 
 
 def test_the_walk_names_the_mistakes_of_three_students(tmp_path):
-    lines = re.search(r"(?s)<<'END'\n(.*?)\n *END\n", TEACH)[1]
-    said = re.search(r"(?s)```text\n(.*?)\n *```", TEACH)[1]
-    assert "make sheet NB=book/masks.ipynb GRADED=1" in TEACH
+    lines = re.search(r"(?s)<<'END'\n(.*?)\n *END\n", OPERATE)[1]
+    said = re.search(r"(?s)```text\n(.*?)\n *```", OPERATE)[1]
+    assert "make sheet NB=book/masks.ipynb GRADED=1" in OPERATE
     sheets = tmp_path / "build" / "sheets"
     sheets.mkdir(parents=True)
     notebook = sheet(BOOK / "masks.ipynb", graded=True)
@@ -141,3 +161,14 @@ def test_the_walk_names_the_mistakes_of_three_students(tmp_path):
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     found = [",".join(line.split(",")[:2]) for line in grades.open()]
     assert found == textwrap.dedent(said).strip().split("\n")
+
+
+def test_each_question_has_a_marking_note():
+    found = re.split(r"(?m)^## ", MARKING)[1:]
+    titles = [block.partition("\n")[0] for block in found]
+    parts = re.findall(r"(?m)^### (.*)", part("Questions"))
+    kinds = ["for discussion", "for an exam"]
+    assert titles == [f"{p}, {kind}" for p in parts for kind in kinds]
+    for block in found:
+        numbers = re.findall(r"(?m)^(\d+)\. ", block)
+        assert numbers == [str(n) for n in range(1, 11)], block

@@ -1,7 +1,7 @@
 """An edition's version and date: CHANGELOG.md says them, and nothing else.
 
 `make edition` writes those of its newest entry into CITATION.cff, the package
-and the page for teachers, and adds the addresses of the built site to those
+and the page on editions, and adds the addresses of the built site to those
 that are kept.
 """
 
@@ -21,7 +21,7 @@ from tools.settings import (
 )
 
 PACKAGE = ROOT / "cellbycell" / "__init__.py"
-PAGE = BOOK / "teach.md"
+PAGE = BOOK / "operate.md"
 ANCHORS = ROOT / "tests" / "site" / "anchors.txt"
 
 
@@ -56,7 +56,7 @@ def versioned(text):
 
 
 def taught(text):
-    """Return the page for teachers with the edition in its commands."""
+    """Return the page on editions with the edition in its commands."""
     return re.sub(r"\b20\d\d\.[1-9]\d*\b", edition()[0], text)
 
 

@@ -49,7 +49,7 @@ def main(name="", folder="", out=""):
         f"{label(out)}: written; students: {len(grades)}, answers: "
         f"{right.total()}, correct: {right['correct']}.\n"
         "This is no sandbox: what students wrote ran with your rights. "
-        "book/teach.md says how to run it in a container."
+        "book/operate.md says how to run it in a container."
     )
     return 0
 

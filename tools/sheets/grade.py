@@ -3,7 +3,7 @@
 A sheet's helpers and checks run once. Each answer then gets a process of its
 own, in which the book's check calls the student's function, and ten seconds;
 a verdict comes back as text. This is no sandbox: what students wrote runs with
-your rights, and may patch the check that calls it. book/teach.md says how to
+your rights, and may patch the check that calls it. book/operate.md says how to
 grade in a container.
 """
 
