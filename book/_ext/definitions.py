@@ -1,6 +1,6 @@
 """Let the search, and the index, put the place first that defines a term.
 
-A term stands in bold where it is explained. Bold text that ends like a
+A term stands in bold where a chapter explains it. Bold text that ends like a
 sentence, such as "Note.", is no term.
 """
 
@@ -18,6 +18,9 @@ class IndexDefinitions(SphinxTransform):
     default_priority = 500
 
     def apply(self):
+        path = self.env.doc2path(self.env.docname)
+        if not path.endswith((".ipynb", "notation.md")):
+            return
         for bold in list(self.document.findall(nodes.strong)):
             term, paragraph = bold.astext(), bold.parent
             anchor = nodes.make_id(f"term-{term}")

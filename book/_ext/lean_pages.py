@@ -58,7 +58,10 @@ def hashes(scripts):
 def lighten(app, name, template, context, doctree):
     # Without a file's name are settings for parts that the book does without.
     context["script_files"] = [
-        script for script in context["script_files"] if script.filename
+        script
+        for script in context["script_files"]
+        # Sphinx marks the words of a search in the bars, too, and for ever.
+        if script.filename and "sphinx_highlight" not in script.filename
     ]
     for script in context["script_files"]:
         script.attributes["defer"] = "defer"

@@ -21,12 +21,6 @@ CASES = "Wrong on purpose"
 OTHERS = "The other mistakes"  # the first is told on the main road
 SETUP = "Setup"
 MANY = 3  # folded cells in a row, which would be as many bars
-# A script that put it in, or showed it, would make the text below jump.
-SWITCH = """<div class="reading" role="group"
-  aria-label="How much to read">
-<button type="button" value="first">First reading</button>
-<button type="button" value="everything">Everything</button>
-</div>"""
 
 
 def title(section):
@@ -55,8 +49,6 @@ def is_aside(section):
 
 def fold(app, doctree):
     sections = [*doctree.findall(nodes.section)]
-    if any(map(is_aside, sections)):
-        sections[0].insert(1, html(SWITCH))
     for section in sections:
         parts = joined(section.children)
         if is_aside(section):

@@ -54,7 +54,6 @@ def set_address(app, config):
     else:
         buttons = ("repository", "issues", "source")
         options |= {f"use_{button}_button": False for button in buttons}
-        options["launch_buttons"] = {}
         app.connect("html-page-context", leave_out, priority=900)
         app.connect("build-finished", say)
     config.ogp_site_name = config.html_title
@@ -62,7 +61,11 @@ def set_address(app, config):
 
 
 class OwnLinks(SphinxPostTransform):
-    """Let a notebook's link to Colab open the repository, or leave it out."""
+    """Let a notebook's link to Colab open the chapter in one framework.
+
+    The branch `editions` has them; framework.js exchanges the framework. An
+    edition's link leads to its tag. Without a repository there is no link.
+    """
 
     default_priority = 500  # before Sphinx collects the links to be asked
 
@@ -71,7 +74,10 @@ class OwnLinks(SphinxPostTransform):
         for link in list(self.document.findall(nodes.reference)):
             target = link.get("refuri", "")
             if target.startswith(f"{old}/") and new:
-                link["refuri"] = target.replace(old, new)
+                target = target.replace(old, new)
+                link["refuri"] = target.replace(
+                    "/blob/main/book/", "/blob/editions/pytorch/"
+                )
             elif target.startswith(f"{old}/"):
                 link.parent.parent.remove(link.parent)
 

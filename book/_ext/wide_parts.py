@@ -1,5 +1,8 @@
 """Let equations and outputs that are wider than the page scroll.
 
+A comment at the end of a line of code, which is often a shape, and the line
+are parts of their own: custom.css puts the comment above the line on a phone.
+
 The theme gives every part of the class below a scrollbar and, while it is too
 wide for the page, a stop of the Tab key. Names in the code of a table may
 break between their words.
@@ -13,6 +16,8 @@ SCROLLS = "pst-scrollable-table-container"
 
 CELL = re.compile("<td.*?</td>", re.S)
 CODE = re.compile('(?<=<span class="pre">)[^<]+')
+PRE = re.compile(r"(?<=<pre>).*?(?=</pre>)", re.S)
+COMMENTED = re.compile(r'(?m)^( *)(\S.*)(<span class="c1">#.*</span>)$')
 BETWEEN_WORDS = re.compile(r"(?<=\w[._(=])(?=[A-Za-z_])|(?<=[a-z])(?=[A-Z])")
 
 
@@ -38,7 +43,26 @@ def let_break(app, name, template, context, doctree):
         )
 
 
+def part_comments(app, name, template, context, doctree):
+    if "body" in context:
+        context["body"] = PRE.sub(
+            lambda code: COMMENTED.sub(parted, code[0]), context["body"]
+        )
+
+
+def parted(line):
+    """Return a line of code and its comment as two parts of one."""
+    indent, code, comment = line.groups()
+    if code.count("<span") != code.count("</span>"):
+        return line[0]  # it ends what began on a line above
+    style = f' style="--indent: {len(indent)}ch"' if indent else ""
+    code = f"<span>{indent}{code}</span>"
+    return f'<span class="line"{style}>{code}{comment}</span>'
+
+
 def setup(app):
     app.connect("html-page-context", let_break)
+    # Behind lean_pages.py, which leaves out the marks of spaces.
+    app.connect("html-page-context", part_comments, priority=950)
     app.connect("doctree-read", let_scroll)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -4,6 +4,10 @@ const entries = [...document.querySelectorAll("#pst-page-toc-nav .toc-entry")];
 const sections = entries.map((entry) => document.getElementById(
   decodeURIComponent(entry.querySelector("a").hash.slice(1))));
 
+// The bar of a narrow window: the number of the chapter, and the section.
+const place = document.querySelector(".place span");
+const title = place?.textContent;
+
 const mark = () => {
   const isPassed = (section) => section.checkVisibility()
     && section.getBoundingClientRect().top < innerHeight / 3;
@@ -15,7 +19,28 @@ const mark = () => {
     if (entry === here) link.setAttribute("aria-current", "true");
     else link.removeAttribute("aria-current");
   }
+  if (place) place.textContent = here
+    ? here.querySelector("a").textContent.trim() : title;
 };
+
+// Where a reader was, for the landing page.
+const lastPlace = "place";
+const remember = () => {
+  const number = document.querySelector(".place")?.firstChild.textContent;
+  const link = entries.find((entry) => entry.classList.contains("active"))
+    ?.querySelector("a[aria-current]");
+  if (number && scrollY > innerHeight) localStorage.setItem(lastPlace,
+    JSON.stringify([location.pathname.split("/").at(-1) + (link?.hash ?? ""),
+      `${number.trim()} ${title}` + (link ? `: ${link.textContent.trim()}` : "")]));
+};
+const door = document.querySelector(".door");
+const [address, words] = JSON.parse(localStorage.getItem(lastPlace) ?? "[]");
+if (door && address) {
+  const link = door.querySelector("a").cloneNode();
+  link.href = address;
+  link.textContent = `Continue with ${words}`;
+  door.append(link);
+}
 
 // Once a frame, and after the theme.
 let isDue = false;
@@ -23,6 +48,7 @@ const markSoon = () => {
   if (!isDue) requestAnimationFrame(() => setTimeout(() => {
     isDue = false;
     mark();
+    remember();
   }));
   isDue = true;
 };

@@ -44,6 +44,11 @@ def test_it_counts_the_chapters_and_the_hours():
     assert f"at most {MAX_MINUTES} minutes" in INDEX
     hours = round(sum(map(minutes, read)) / 60)
     assert f"about {WORDS[hours]} hours" in INDEX
+    said = re.findall(r"(?m)^- \*\*.*?(\w+) (?:more )?hours\.\*\*", INDEX)
+    detour, *_ = (n for n in read if n.path.stem == "position_similarity")
+    parts = read[:5], read[5:11], read[11:]
+    times = [sum(minutes(n) for n in p if n is not detour) for p in parts]
+    assert said == [WORDS[round(time / 60)] for time in times]
 
 
 def test_the_picture_shows_what_a_trained_model_gives():

@@ -59,7 +59,7 @@ def learn(book, step):
 def matrix(book, may, order, missed):
     groups = [*book["GROUPS"].values()]
     used = {check for group in may for check in groups[group]}
-    signs = {"passed": ".", "not asked": ""}
+    signs = {"passed": ".", "not run": ""}
     signs |= dict.fromkeys(["failed", "error", "warning"], "x")
     verdicts = {
         bug: {check: signs[report[check].status] for check in sum(groups, [])}
@@ -76,18 +76,6 @@ def matrix(book, may, order, missed):
     }
     said = f"Checks: {len(used)}. "
     return f"{said}Bugs seen: {sum(found.values())} of {len(found)}.", parts
-
-
-@shows("practice", [(0, 8, 0), (1, 7, 2), (2, 0, 5), (0, 11, 3)])
-def work(book, date, language, step):
-    row = book["work_data"][date][language]
-    parts = {f"source-{s}": token for s, token in enumerate(row["source"])}
-    for t, token in enumerate(row["target"]):
-        parts[f"written-{t}"] = token if t <= step else ""
-    day = book["STORED_DATES"][date].isoformat()
-    assert "".join(row["target"]) == f"{day}end"
-    assert all(95 < sum(looks) < 105 for looks in row["weights"])
-    return row["said"][step], parts
 
 
 @shows("rotary", [(5, 3, 0), (12, 10, 0), (20, 5, 1), (0, 40, 2)])

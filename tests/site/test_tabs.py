@@ -55,3 +55,18 @@ def test_keyboard_chooses_the_framework(visit):
     assert_all_show(page, "TensorFlow")
     page.keyboard.press("ArrowLeft")
     assert_all_show(page, "PyTorch")
+
+
+def test_colab_opens_the_framework_that_is_chosen(visit):
+    page = visit(chapters()[0])
+    page.evaluate("""() => {
+        const link = document.createElement("a");
+        link.href = "https://colab.example/blob/editions/pytorch/x.ipynb";
+        link.id = "colab";
+        document.body.append(link);
+    }""")
+    for name in ("TensorFlow", "PyTorch"):
+        page.locator(".sd-tab-label", has_text=name).first.click()
+        page.locator(f'#colab[href*="editions/{name.lower()}/"]').wait_for(
+            state="attached"
+        )

@@ -20,6 +20,9 @@ STYLE = """
 @page { size: A4; margin: 18mm; @bottom-center { content: counter(page) } }
 @page cover { @bottom-center { content: none } }
 article, .book-contents { break-before: page; }
+.sd-tab-set > .sd-tab-label { display: block !important; }
+.sd-tab-set > .sd-tab-content { display: block !important; }
+details::details-content { content-visibility: visible; }
 .book-cover { page: cover; padding-top: 30%; text-align: center; }
 .book-cover img { width: 8rem; height: auto; }
 .book-cover p { font: 600 3rem var(--pst-font-family-heading); }
