@@ -57,7 +57,7 @@ export: .venv/installed ## write exercises for a grader to build/exports/ (NB=bo
 sheet: .venv/installed ## write a chapter's exercises to build/sheets/ (NB=book/x.ipynb, FRAMEWORK=pytorch, GRADED=1 without checks)
 	@.venv/bin/python -m tools.commands.sheet '$(NB)' '$(FRAMEWORK)' '$(GRADED)'
 
-single: .venv/installed ## write a chapter in one framework to build/sheets/ (NB=book/x.ipynb FRAMEWORK=pytorch)
+single: .venv/installed ## write chapters in one framework to build/editions/ (NB=book/x.ipynb FRAMEWORK=pytorch, or all)
 	@.venv/bin/python -m tools.commands.single '$(NB)' '$(FRAMEWORK)'
 
 wild: .venv/installed ## ask public models what the kit says of them, and write book/wild.md (half an hour)

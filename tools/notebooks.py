@@ -33,6 +33,10 @@ FOLDED = {
 }
 
 
+# What a first reading leaves out: the site folds it, JupyterLab collapses it.
+COLLAPSED = "jp-MarkdownHeadingCollapsed"
+ASIDE = re.compile(r"##+ (?:Side road: .*|Setup|The other mistakes)(?:\n|$)")
+
 DIED = "its process died. Memory ran out, or the code ended it: mend the cell."
 HANGS = "still running after {:g} s. Mend an endless loop, or compute less."
 
@@ -130,6 +134,11 @@ class Notebook:
 def tags(cell):
     """Return a cell's tags as a set."""
     return set(cell.metadata.get("tags", []))
+
+
+def is_aside(cell):
+    """Tell whether a cell begins with the heading of what is left out."""
+    return cell.cell_type == "markdown" and bool(ASIDE.match(cell.source))
 
 
 def alt_text(cell):

@@ -79,13 +79,13 @@ def test_each_link_to_the_repository_leads_there_or_is_left_out(built):
     owner, _, name = (slug or "").partition("/")
     site = f"https://{owner.lower()}.github.io/{name}"
     buttons = {
-        f"{COLAB}{file}",
         f"{home}{file}?plain=1",
         f"{home}{slug}",
         f"{home}{slug}/issues/new",
     }
     rest = {f"{site}/_static/card.png", f"{site}/book/masks.html"}
     rest.add(f"{home}{slug}/blob/main/CHANGELOG.md")
+    rest.add(f"{COLAB}{slug}/blob/editions/pytorch/masks.ipynb")
     _, _, header = page.partition('class="article-header-buttons"')
     header, _, _ = header.partition("<article")
     for part, wanted in (

@@ -1,40 +1,35 @@
-"""Write a chapter in one framework: `make single NB=... FRAMEWORK=pytorch`.
+"""Write chapters in one framework: `make single NB=... FRAMEWORK=pytorch`.
 
-It is run first, and written with its outputs only if it runs to the end.
+`make single` alone writes all chapters, in either framework: the notebooks
+that the site's Colab buttons open.
 """
 
-import os
 import sys
 
-from tools.commands.outputs import execute
-from tools.notebooks import Notebook, NotebookError, label
-from tools.run.compare import ENVIRONMENT
+import nbformat
+
+from tools.notebooks import NotebookError, label
+from tools.settings import ROOT, chapters
 from tools.sheets.single import single
-from tools.sheets.source import NAMES, SHEETS, TeachError, chosen, write
+from tools.sheets.source import NAMES, TeachError, chosen
+
+EDITIONS = ROOT / "build" / "editions"
 
 
 def main(name="", framework=""):
-    """Write a chapter in one framework; return the exit code."""
-    os.environ.update(ENVIRONMENT)
+    """Write one chapter or all in one framework or both; return the code."""
     try:
-        path, framework = chosen(name, framework)
-        if framework is None:
-            raise TeachError(
-                "Which framework is to stay? Write FRAMEWORK=pytorch or "
-                "FRAMEWORK=tensorflow."
-            )
-        notebook = single(path, framework)
-        print(
-            f"{label(path)}: runs in {NAMES[framework]} alone, to store its "
-            "outputs; most chapters take less than a minute.",
-            flush=True,
-        )
-        SHEETS.mkdir(parents=True, exist_ok=True)
-        target = SHEETS / f"{path.stem}-{framework}.ipynb"
-        new = execute(Notebook(target, notebook))
-        print(f"{label(write(new.node, path.stem, framework))}: written")
+        names = [name] if name else [f"{n}.ipynb" for n in chapters()]
+        for chapter in names:
+            path, only = chosen(chapter, framework)
+            for each in [only] if only else NAMES:
+                target = EDITIONS / each / path.name
+                text = nbformat.writes(single(path, each)) + "\n"
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(text, "utf-8")
+                print(f"{label(target)}: written")
     except (TeachError, NotebookError) as error:
-        print(f"{error}\nNothing was written.", file=sys.stderr)
+        print(f"{error}\nThe rest was not written.", file=sys.stderr)
         return 1
     return 0
 

@@ -1,15 +1,22 @@
-"""A whole chapter in one framework, without what needs the other one."""
+"""A whole chapter in one framework, without what needs the other one.
+
+Its outputs are the chapter's. Links within it are such as Colab follows, which
+takes the id of a cell; links to other pages lead to the site. Side roads, the
+setup and the other mistakes are collapsed, in Colab and in JupyterLab.
+"""
 
 from nbformat.v4 import new_markdown_cell, new_notebook
 
-from tools.notebooks import METADATA, Notebook
+from tools.markdown import anchor, headings
+from tools.notebooks import COLLAPSED, METADATA, Notebook, is_aside
 from tools.sheets.cells import left
 from tools.sheets.exercises import NAMES, copied, exercises
 from tools.sheets.source import COLAB, attribution, plain
 
-NOTE = """> **Note.** This is the chapter in {ours} alone.
-> Where a sentence says *both*, or announces code that is gone, the other \
-framework is {theirs}.
+NOTE = """> **Note.** This is the chapter in {ours} alone, written from the \
+book's notebook.
+> Where a sentence speaks of both frameworks, or announces code that is not \
+here, the other one is {theirs}.
 > {gone} of {all} code cells are left out.
 """
 
@@ -22,7 +29,12 @@ def single(path, framework):
     never = {cell.id for e in lost for cell in [*e.run, *e.after]}
     kept = {c.id: c for c in left(notebook.code, framework)}
     kept = {name: cell for name, cell in kept.items() if name not in never}
-    cells = []
+    places = {
+        anchor(title): f"#scrollTo={cell.id}"
+        for cell in notebook.markdown
+        for _, title in headings(cell.source)
+    }
+    cells, count = [], 0
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             text = COLAB.sub("", cell.source)
@@ -31,9 +43,20 @@ def single(path, framework):
                 start = f"### Exercise {exercise.number}: "
                 if text.startswith(start):
                     text = text.replace("\n", f"\n\n{says}\n", 1)
-            cells.append(copied(cell, plain(text, path)))
+            new = copied(cell, plain(text, path, places))
+            if is_aside(cell):
+                new.metadata[COLLAPSED] = True
         elif cell.id in kept:
-            cells.append(copied(cell, kept[cell.id].source))
+            new = copied(cell, kept[cell.id].source)
+            new.outputs = cell.outputs
+            count += 1
+            for part in [new, *new.outputs]:
+                if "execution_count" in part:
+                    part["execution_count"] = count
+        else:
+            continue
+        new.metadata["id"] = cell.id  # as Colab knows it
+        cells.append(new)
     note = NOTE.format(
         ours=NAMES[framework],
         theirs=NAMES[other],
@@ -43,4 +66,6 @@ def single(path, framework):
     of = f"what it has in {NAMES[framework]}"
     note = new_markdown_cell(f"{note}\n{attribution(path, of)}", id="single")
     cells.insert(1, note)
-    return new_notebook(cells=cells, metadata=METADATA)
+    aside = [cell.id for cell in cells if COLLAPSED in cell.metadata]
+    colab = {"toc_visible": True, "collapsed_sections": aside}
+    return new_notebook(cells=cells, metadata=METADATA | {"colab": colab})

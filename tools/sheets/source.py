@@ -64,16 +64,19 @@ def address(path, page=""):
     return f"{site}/book/{stem}.html{mark}{anchor}"
 
 
-def plain(text, path):
+def plain(text, path, places=None):
     """Return Markdown without comments, its links leading to the site.
 
     Where the site has no address, a link into the book is its words alone.
+    places: the targets of links within the chapter, by their anchors.
     """
 
     def whole(link):
         words, target = link.groups()
         if ":" in target:
             return link[0]
+        if target[:1] == "#" and target[1:] in (places or {}):
+            return f"[{words}]({places[target[1:]]})"
         target = address(path, target)
         return f"[{words}]({target})" if target else words
 
