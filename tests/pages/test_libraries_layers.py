@@ -231,12 +231,3 @@ def test_dropout_in_a_new_layer(check_numbers):
         dropped_torch=dropped,
         dropped_keras=(np.asarray(layer_keras(ones.numpy())) == 0).mean(),
     )
-
-
-@pytest.mark.xfail(strict=True, reason="Keras 3.15.1 on TensorFlow")
-def test_keras_adds_a_bias_to_heads_not_to_positions():
-    """book/wild.md has the finding; if this passes, mend it there."""
-    import keras
-
-    x, bias = np.zeros((1, 2, 2, 1)), np.array([[1.0], [2.0]])
-    assert np.array_equal(keras.ops.add(x, bias), x + bias)
