@@ -89,14 +89,31 @@ def left(cells, framework):
             MODULES[other]
         )
     }
+    bound = {n for cell in cells for n in names(cell.source)[0]}
     kept = [cell for cell in cells if other not in tags(cell)]
     while True:
         there = {n for cell in kept for n in names(cell.source)[0]} - lost
-        lost |= {n for c in cells for n in names(c.source)[0]} - there
-        more = [c for c in kept if imports(c) or not read_by([c]) & lost]
+        lost |= bound - there
+        more, made = [], set()
+        for cell in kept:
+            late = read_at_once(cell.source) & bound - made
+            if imports(cell) or not (late or read_by([cell]) & lost):
+                more.append(cell)
+                made |= names(cell.source)[0]
         if more == kept:
             return [lean(c, lost=lost) if imports(c) else c for c in kept]
         kept = more
+
+
+@cache
+def read_at_once(source):
+    """Return the names that code reads while it runs, not in functions.
+
+    Those that it binds itself are left out.
+    """
+    table = symtable.symtable(source, "cell", "exec")
+    reads = {s.get_name() for s in table.get_symbols() if s.is_referenced()}
+    return reads - names(source)[0]
 
 
 def lean(cell, need=None, lost=frozenset()):
