@@ -1,4 +1,4 @@
-"""Fold the setup, side roads and each case of "Wrong on purpose" on the site.
+"""Fold the setup, side roads and the other mistakes on the site.
 
 A side road is a section whose heading begins with `Side road: `. The heading
 of such a section and its first paragraph, which says what is in it, are what a
@@ -17,7 +17,6 @@ from docutils import nodes
 from sphinx import addnodes
 
 MARK = "Side road: "
-CASES = "Wrong on purpose"
 OTHERS = "The other mistakes"  # the first is told on the main road
 SETUP = "Setup"
 MANY = 3  # folded cells in a row, which would be as many bars
@@ -27,24 +26,10 @@ def title(section):
     return section.next_node(nodes.title).astext()
 
 
-def tells_one(chapter):
-    """Tell whether one mistake is told, and the others are elsewhere."""
-    return OTHERS in map(title, chapter.findall(nodes.section))
-
-
 def is_aside(section):
     """Tell whether a section is to be folded."""
-    above = section.parent
-    return (
-        title(section).startswith(MARK)
-        or title(section) == SETUP
-        or title(section) == OTHERS
-        or (
-            isinstance(above, nodes.section)
-            and title(above) == CASES
-            and not tells_one(above.parent)
-        )
-    )
+    name = title(section)
+    return name.startswith(MARK) or name in (SETUP, OTHERS)
 
 
 def fold(app, doctree):

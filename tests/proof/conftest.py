@@ -64,6 +64,8 @@ CELLS = [  # texts as they are
         "[1, 2, 3]",
         mystnb={"image": {"alt": "A line that rises from left to right."}},
     ),
+    "## The other mistakes\n\nThere are no others.",
+    "## In your code\n\n`math.pi`",
     "## Summary\n\nIt is done.\n\n| equation | function | PyTorch |\n"
     "|---|---|---|\n| $(1)$ | `twice` | `math.pi` |",
     "## Exercises\n\n### Exercise 1: more (easy, 5 minutes)\n\n"

@@ -164,7 +164,7 @@ FAULTS = [  # what it is, how it is made, what the message says
     (
         "a long road",
         put(6500 * "word "),
-        "takes 56.2 minutes",
+        "takes 56.3 minutes",
         "### Side road",
     ),
     (
@@ -225,9 +225,9 @@ FAULTS = [  # what it is, how it is made, what the message says
     ("PyTorch", swap("x + x", "nn.Relu(x)"), "nn. in a tensorflow cell"),
     ("never equal", source(5, "math.pi"), "PyTorch and TensorFlow give the"),
     # Exercises
-    ("its heading", swap(" (easy, 5 minutes)", ""), "cell 17", "headed as in"),
+    ("its heading", swap(" (easy, 5 minutes)", ""), "cell 19", "headed as in"),
     ("its number", swap("Exercise 1", "Exercise 2"), "are numbered [2]"),
-    ("no hint", swap("<details>", "<p>"), "cell 17", "no hint"),
+    ("no hint", swap("<details>", "<p>"), "cell 19", "no hint"),
     ("no solution", swap("# @title Sol", "# @title S"), "no solution"),
     ("not folded", metadata(7, cellView=None), "[7]", "in some places only"),
 ]

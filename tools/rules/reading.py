@@ -7,7 +7,6 @@ from collections import defaultdict
 from tools.markdown import outside_maths, sections
 from tools.notebooks import tags
 from tools.rules.common import (
-    CASES,
     OTHERS,
     SIDE_ROAD,
     folded,
@@ -20,21 +19,11 @@ MAX_MINUTES = 50
 WORDS_A_MINUTE, LINES_A_MINUTE = 120, 9
 
 
-def part(titles, told):
-    """Return "main", "side" or "exercises" for the headings above a text.
-
-    told: is one mistake told on the main road, and are the others in a
-    section of their own?
-    """
-    aside = any(t.startswith(SIDE_ROAD) or t == OTHERS for t in titles)
-    if aside or (CASES in titles[:-1] and not told):
+def part(titles):
+    """Return "main", "side" or "exercises" for the headings above a text."""
+    if any(t.startswith(SIDE_ROAD) or t == OTHERS for t in titles):
         return "side"
     return "exercises" if "Exercises" in titles else "main"
-
-
-def tells_one(notebook):
-    """Tell whether a chapter tells one mistake on its main road."""
-    return any(OTHERS in titles for titles, *_ in sections(notebook.cells))
 
 
 def minutes(notebook):
@@ -44,18 +33,13 @@ def minutes(notebook):
     time. The twin of a cell says the same and counts once.
     """
     words = lines = 0
-    told = tells_one(notebook)
     for titles, cell, text in sections(notebook.cells):
         is_code = cell.cell_type == "code"
-        if (
-            part(titles, told) == "side"
-            and text.startswith("#")
-            and not is_code
-        ):
+        if part(titles) == "side" and text.startswith("#") and not is_code:
             # The heading of a side road and its first paragraph are in sight.
             titles = titles[:-1]
             text = "\n\n".join(text.split("\n\n")[:2])
-        if part(titles, told) != "main":
+        if part(titles) != "main":
             continue
         if not is_code:
             text = re.sub(r"(?s)<details>.*?</details>", "", text)
@@ -77,8 +61,7 @@ def first_reading_is_short(notebook):
 
 @rule
 def main_road_needs_no_side_road(notebook):
-    told = tells_one(notebook)
-    parts = {id(c): part(t, told) for t, c, _ in sections(notebook.cells)}
+    parts = {id(c): part(t) for t, c, _ in sections(notebook.cells)}
     made, used = defaultdict(set), {}
     for cell, tree in trees(notebook):
         where = parts[id(cell)]

@@ -3,14 +3,15 @@
 import re
 
 from tools.markdown import headings, outside_code, outside_maths
-from tools.rules.common import CASES, rule
+from tools.rules.common import CASES, OTHERS, rule
 
 SECTIONS = [
     "What you will be able to do",
     "Notation",
     "Setup",
-    "Against the libraries",
     CASES,
+    OTHERS,
+    "In your code",
     "Summary",
     "Exercises",
     "Further reading",
