@@ -11,7 +11,7 @@ from dataclasses import dataclass
 class LlamaConfig:
     """The sizes of a Llama, and the three things in which Llamas differ.
 
-    base: of the rotation, or its frequencies, a tuple (C,). epsilon: of the
+    base: of the rotation, or a tuple of its frequencies. epsilon: of the
     norms. tied: the last layer has no weights of its own, but those of the
     embedding. Raises ValueError if heads cannot be grouped, or turned.
     """

@@ -113,12 +113,9 @@ class Transformer(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(vocab_size, d_model)
         self.embedding.weight.data /= math.sqrt(d_model)
-        self.encoder = Encoder(
-            num_layers, d_model, num_heads, d_ff, norm_first, dropout
-        )
-        self.decoder = Decoder(
-            num_layers, d_model, num_heads, d_ff, norm_first, dropout
-        )
+        sizes = num_layers, d_model, num_heads, d_ff, norm_first, dropout
+        self.encoder = Encoder(*sizes)
+        self.decoder = Decoder(*sizes)
         self.dropout = nn.Dropout(dropout)
         self.linear = nn.Linear(d_model, vocab_size, bias=False)
         if tied:
@@ -154,7 +151,7 @@ def draw_model(model, seed):
 
 
 def append_ids(written, next_ids):
-    """Return written (B, T) with next_ids (B,) behind it, one longer."""
+    """Return written (B, T) with next_ids (B,) appended, one longer."""
     return torch.cat([written, next_ids[:, None]], dim=1)  # (B, T + 1)
 
 
@@ -162,7 +159,7 @@ def append_ids(written, next_ids):
 def evaluating(model):
     """Within `with`, a model is in evaluation mode, without gradients.
 
-    Behind it, also after an error, each part has the mode that it had.
+    Afterwards each part is in its own mode again, also after an error.
     """
     parts = [*model.modules()] if isinstance(model, nn.Module) else []
     modes = [part.training for part in parts]
@@ -226,7 +223,7 @@ def write_names(model, count, max_len=20, seed=0):
     points = np.random.default_rng(seed).random((count, max_len))
     written = np.zeros((count, 1), dtype=np.int64)  # (B, 1)
     with evaluating(model):
-        for point in points.T:
+        for point in points.T:  # it falls into the slice of a letter
             logits = model(torch.tensor(written))[:, -1]  # (B, N)
             shares = logits.softmax(dim=-1).numpy()  # (B, N)
             next_ids = (shares.cumsum(axis=-1) < point[:, None]).sum(axis=-1)

@@ -55,9 +55,9 @@ class LlamaAttention(nn.Module):
 
 
 class LlamaLayer(nn.Module):
-    """Attention and SwiGLU, each behind its norm and inside a residual.
+    """Attention and SwiGLU, each after a norm, with residual connections.
 
-    The arguments and what is returned are those of LlamaAttention.
+    Takes and returns what LlamaAttention does.
     """
 
     def __init__(self, config):

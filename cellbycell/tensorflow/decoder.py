@@ -118,12 +118,9 @@ class TransformerTF(keras.layers.Layer):
         normal = keras.initializers.RandomNormal(0.0, 1 / math.sqrt(d_model))
         self.embedding = keras.layers.Embedding(vocab_size, d_model, normal)
         self.embedding.build()
-        self.encoder = EncoderTF(
-            num_layers, d_model, num_heads, d_ff, norm_first, dropout
-        )
-        self.decoder = DecoderTF(
-            num_layers, d_model, num_heads, d_ff, norm_first, dropout
-        )
+        sizes = num_layers, d_model, num_heads, d_ff, norm_first, dropout
+        self.encoder = EncoderTF(*sizes)
+        self.decoder = DecoderTF(*sizes)
         self.dropout = keras.layers.Dropout(dropout)
         self.tied = tied
         if not tied:
@@ -164,7 +161,7 @@ def draw_model_tf(model, seed):
 
 
 def append_ids_tf(written, next_ids):
-    """Return written (B, T) with next_ids (B,) behind it, one longer."""
+    """Return written (B, T) with next_ids (B,) appended, one longer."""
     return tf.concat([written, next_ids[:, None]], axis=1)  # (B, T + 1)
 
 
@@ -172,9 +169,9 @@ def append_ids_tf(written, next_ids):
 def evaluating_tf(model):
     """Within `with`, a model is in evaluation mode, without gradients.
 
-    Behind it, also after an error, each part has the mode that it had.
+    Afterwards each part is in its own mode again, also after an error.
     """
-    # Returns the mode; one that it is given holds for the calls behind it.
+    # Returns the mode; a mode that it is given holds for later calls, too.
     mode_of = keras.layers.Lambda(lambda x, training=None: training)
     mode = mode_of(tf.zeros(()))
     try:
@@ -213,7 +210,7 @@ def write_names_tf(model, count, max_len=20, seed=0):
     points = np.random.default_rng(seed).random((count, max_len))
     written = np.zeros((count, 1), dtype=np.int64)  # (B, 1)
     with evaluating_tf(model):
-        for point in points.T:
+        for point in points.T:  # it falls into the slice of a letter
             logits = model(tf.constant(written))[:, -1]  # (B, N)
             shares = tf.nn.softmax(logits).numpy()  # (B, N)
             next_ids = (shares.cumsum(axis=-1) < point[:, None]).sum(axis=-1)

@@ -62,9 +62,9 @@ class LlamaAttentionTF(keras.layers.Layer):
 
 
 class LlamaLayerTF(keras.layers.Layer):
-    """Attention and SwiGLU, each behind its norm and inside a residual.
+    """Attention and SwiGLU, each after a norm, with residual connections.
 
-    The arguments and what is returned are those of LlamaAttention.
+    Takes and returns what LlamaAttention does.
     """
 
     def __init__(self, config):

@@ -3,9 +3,12 @@
 test_exercises.py tries each checker on the stub and the solution.
 """
 
+import json
+
 import numpy as np
 import pytest
 import torch
+from safetensors.numpy import save_file
 
 pytestmark = pytest.mark.xdist_group("frameworks")
 
@@ -86,20 +89,22 @@ def test_heads_wider_than_the_model(chapter):
 def test_half_precision_runs(chapter):
     book = chapter("llama")
     half = book["load_llama"](book["folder"]).bfloat16()
-    found = half(book["token_ids"])
+    found = half(book["prompts"])
     assert found.dtype == torch.bfloat16
-    wanted = book["their_logits"]
+    wanted = book["by_library"]
     assert (found.float() - wanted).abs().max() < 0.2
 
 
 def test_pairs_for_halves_are_wrong_from_the_second_token_on(chapter):
     """The first token is right, and the second as bad as any other."""
     book = chapter("llama")
-    config, weights, model = book["ordinary"]
-    wrong = book["wrong_llama"](config, weights, "rotary by pairs")
-    ids = 1 + book["far_ids"] % 22  # no pad, whose vector is zero
+    right, wrong = (
+        book["loaded_so"](book["changed"], book["strong"], mistake)
+        for mistake in ("", "rotary by pairs")
+    )
+    ids = book["far_ids"]
     with torch.no_grad():
-        gap = (wrong(ids) - model(ids).logits).abs().amax((0, 2))  # (T,)
+        gap = (wrong(ids) - right(ids)).abs().amax((0, 2))  # (T,)
     assert gap[0] < 1e-4
     assert gap[1:].min() > 0.1
     assert gap[1:20].mean() > 0.5 * gap[-100:].mean()
@@ -136,9 +141,8 @@ def test_the_kit_says_the_same_of_both_frameworks(chapter):
     assert {"future", "cached", "pads", "reference"} <= {*reports[0].passed}
 
 
-def test_a_mistake_changes_the_same_logits_in_tensorflow(chapter):
+def test_a_mistake_changes_the_same_logits_in_tensorflow(chapter, tmp_path):
     book = chapter("llama")
-    config, weights, _ = book["ordinary"]
     ids = book["token_ids"]
 
     class NormAfterTF(book["LlamaLayerTF"]):
@@ -150,39 +154,30 @@ def test_a_mistake_changes_the_same_logits_in_tensorflow(chapter):
             return x + self.feed_forward(x), cache
 
     for mistake in book["mistakes"]:
-        wrong = book["wrong_llama"](config, weights, mistake)
-        read = book["misread"](config, weights, mistake)
-        wrong_tf = book["load_llama_tf"](book["changed_folder"](*read))
+        given = book["changed"], book["strong"], mistake
+        said, weights = book["misread"](*given)
+        tensors = {
+            name: np.ascontiguousarray(weight, "float32")
+            for name, weight in weights.items()
+        }
+        save_file(tensors, tmp_path / "model.safetensors")
+        (tmp_path / "config.json").write_text(json.dumps(said))
+        wrong_tf = book["load_llama_tf"](tmp_path)
         if mistake == "norm after attention":
             for layer in wrong_tf.layers:
                 layer.__class__ = NormAfterTF
-        found = wrong(ids).detach()
+        found = book["loaded_so"](*given)(ids).detach()
         assert np.allclose(found, wrong_tf(ids.numpy()), atol=1e-3), mistake
 
 
-def test_keras_hub_ties_as_well(chapter, tmp_path):
-    from keras_hub.models import LlamaBackbone
-
+def test_the_copy_in_order_is_that_of_the_matrix(chapter):
+    """The story's loader makes the mistake of the table."""
     book = chapter("llama")
-    config = book["their_config"]
-    tied = {"tie_word_embeddings": True, "rms_norm_eps": 1e-5}
-    theirs = book["saved"](tmp_path, config, **tied)
-    backbone = LlamaBackbone(
-        vocabulary_size=config.vocab_size,
-        num_layers=config.num_hidden_layers,
-        num_query_heads=config.num_attention_heads,
-        hidden_dim=config.hidden_size,
-        intermediate_dim=config.intermediate_size,
-        num_key_value_heads=config.num_key_value_heads,
-        layer_norm_epsilon=1e-5,
-        tie_word_embeddings=True,
-    )
-    _, weights = book["read_checkpoint"](tmp_path)
-    assert "lm_head.weight" not in weights
-    book["fill_hub"](backbone, weights)
-    found = book["hub_logits"](backbone, book["token_ids_tf"])
-    wanted = theirs(book["token_ids"]).logits.detach()
-    assert np.allclose(found, wanted, atol=1e-4)
+    wrong = book["load_in_order"](book["folder"], book["orders"]["up first"])
+    given = book["said"], book["tensors"], "gate and up exchanged"
+    ids = book["prompts"]
+    found = wrong(ids).detach()
+    assert np.allclose(found, book["loaded_so"](*given)(ids).detach())
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,14 @@ test_exercises.py tries each checker on the stub and the solution.
 """
 
 import math
+import re
+from importlib import import_module
 
 import numpy as np
 import pytest
 import torch
+
+from tools.settings import BOOK
 
 pytestmark = pytest.mark.xdist_group("frameworks")
 
@@ -163,3 +167,28 @@ def test_a_norm_after_the_rotation_shows_if_scales_differ_in_a_pair(
         before = np.asarray(rotary(x * scale, positions))
         after = np.asarray(rotary(x, positions) * scale)
         assert np.allclose(before, after, atol=1e-5) != seen
+
+
+def layout_of(family):
+    """Return how a family of Transformers takes columns into pairs."""
+    module = import_module(f"transformers.models.{family}.modeling_{family}")
+    half_turn = getattr(module, "rotate_half", None)
+    half_turn = half_turn or module.rotate_every_two
+    x = torch.tensor([[[[1.0, 2.0, 3.0, 4.0]]]])
+    layouts = {(-3, -4, 1, 2): "halves", (-2, 1, -4, 3): "pairs"}
+    return layouts[tuple(half_turn(x).flatten().int().tolist())]
+
+
+def test_the_layouts_of_the_families():
+    """The table of the chapter has what Transformers does."""
+    chapter = (BOOK / "rotary.ipynb").read_text("utf-8")
+    named = {}
+    for layout in ("halves", "pairs"):
+        (row,) = re.findall(rf"\| {layout} \| (.*?) \|", chapter)
+        for family in row.split(", "):
+            file = family.lower().replace("ernie 4.5", "ernie4_5")
+            file = file.replace("gpt-neox", "gpt_neox").replace(" 2", "2")
+            named[file.replace("-", "")] = layout
+    assert len(named) == 17
+    for family, layout in named.items():
+        assert layout_of(family) == layout, family

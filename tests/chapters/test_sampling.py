@@ -211,9 +211,11 @@ def test_one_beam_is_greedy_and_all_beams_find_the_best(book):
 @pytest.mark.parametrize("penalty", [-1.0, 0.0, 1.0])
 def test_beams_are_those_of_generate(book, penalty):
     rng = np.random.default_rng(1 + int(penalty))
-    for prompt in rng.integers(3, 20, (2, 3)).tolist():
+    for letters in rng.integers(1, 27, (2, 2)).tolist():
+        prompt = [0, *letters]
         theirs = book["llama"].generate(
             torch.tensor([prompt]),
+            attention_mask=torch.ones(1, 3, dtype=torch.int64),
             do_sample=False,
             num_beams=3,
             max_new_tokens=8,
@@ -223,11 +225,11 @@ def test_beams_are_those_of_generate(book, penalty):
             return_dict_in_generate=True,
         )
         ours = book["beam_search"](
-            book["llama_logs"], prompt, 3, 2, 8, penalty
+            book["llama_logs"], prompt, 3, 0, 8, penalty
         )
         for (_, row), wanted in zip(ours, theirs.sequences, strict=True):
             assert list(row) == wanted[: len(row)].tolist()
-            assert len(row) == len(wanted) or row[-1] == 2
+            assert len(row) == len(wanted) or row[-1] == 0
         scores = [score for score, _ in ours]
         assert np.allclose(scores, theirs.sequences_scores, atol=1e-4)
 
@@ -264,11 +266,12 @@ def test_keras_hub_has_the_same_beams(book):
 def test_libraries_differ_on_ties_and_borders(book):
     equal = torch.zeros(1, 8)
     kept = book["keep_top_p"](equal, 0.5)[0].isfinite().nonzero()
-    theirs = book["TopPLogitsWarper"](0.5)(None, equal)[0]
+    no_ids = torch.zeros(1, 0, dtype=torch.int64)
+    theirs = book["TopPLogitsWarper"](0.5)(no_ids, equal)[0]
     assert kept[:, 0].tolist() == [0, 1, 2, 3]
     assert theirs.isfinite().nonzero()[:, 0].tolist() == [4, 5, 6, 7]
     tied = torch.tensor([[2.0, 1.0, 1.0, 1.0, 0.0]])
-    assert book["TopKLogitsWarper"](2)(None, tied).isfinite().sum() == 4
+    assert book["TopKLogitsWarper"](2)(no_ids, tied).isfinite().sum() == 4
     assert book["keep_top_k"](tied, 2).isfinite().sum() == 2
     tf, halves = book["tf"], [[0.5, 0.25, 0.25]]
     hub = book["TopPSampler"](0.5, seed=0)
@@ -306,3 +309,14 @@ def test_rounding_draws_no_other_letter(book):
 
         book["generate"](book["model"], book["starts"], 20, 0, choose=choose)
         assert min(gaps) > 1e-5
+
+
+def test_the_story_is_the_mistake_of_the_table(book):
+    """`keep_nucleus` is top-p, and `keep_unsorted` the row of the matrix."""
+    logits = torch.tensor(drawn(0, 50, 20, False)).float()
+    by_story = book["keep_unsorted"](logits, 0.8).softmax(-1)
+    by_table = book["mistakes"]["not sorted back"](logits, p=0.8)
+    assert torch.allclose(by_story, by_table)
+    found = book["keep_nucleus"](logits, 0.8)
+    wanted = book["keep_top_p"](logits, 0.8)
+    assert torch.equal(found, wanted)
