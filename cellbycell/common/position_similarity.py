@@ -10,7 +10,7 @@ import numpy as np
 
 
 def frequencies(d_model, base=10000.0):
-    """Return how far each pair turns in one step, in radians, (C,).
+    """Return the speed of each pair, in radians per step, (C,).
 
     Raises ValueError for an odd d_model, whose last column has no partner.
     """

@@ -29,12 +29,13 @@ def attend_cached(x, layer, num_heads, cache=None):
     if cache is not None:
         key = torch.cat([cache[0], key], dim=2)  # (B, H, S, K)
         value = torch.cat([cache[1], value], dim=2)  # (B, H, S, K)
+    # Each token may attend to itself and to everything before it.
     output, _ = attend(query, key, value, slots <= positions[:, None])
     return merge_heads(output), (key, value)
 
 
 def attend_grouped(query, key, value, mask=None):
-    """Attention whose key heads serve several heads each, without copies.
+    """Attention whose key heads serve several heads each.
 
     query (B, H, T, K); key and value (B, C, S, K), H a multiple of C;
     mask (T, S), True = may attend; output (B, H, T, K).
@@ -72,8 +73,9 @@ def generate(
     """Return token_ids (B, T) and the ids that a model writes after them.
 
     max_len at most, zeros after end_id. model: ids (B, T) to logits (B, T, N);
-    if it takes a cache, it reads each id once. key_mask (B, T), True = a
-    token; pads are on the left. choose: logits (B, N) to ids (B,).
+    if its signature names a cache, it reads each id once; a wrapper that hides
+    the name makes it reread all. key_mask (B, T), True = a token; pads are on
+    the left. choose: logits (B, N) to ids (B,).
     """
     written, cache = token_ids.long(), []
     has_ended = torch.zeros_like(written[:, 0], dtype=torch.bool)  # (B,)
@@ -81,11 +83,12 @@ def generate(
         for _ in range(max_len):
             logits, cache = _next_logits(model, written, cache, key_mask)
             next_ids = choose(logits).to(written)  # (B,)
+            # Zeros, the padding id of this book, after an end.
             next_ids = next_ids.masked_fill(has_ended, 0)
             written = append_ids(written, next_ids)
             if key_mask is not None:
                 key_mask = append_ids(key_mask, torch.ones_like(has_ended))
-            has_ended = has_ended | (next_ids == end_id)
+            has_ended = has_ended | (next_ids == end_id)  # None: never
             if has_ended.all():
                 break
     return written.to(token_ids.dtype)

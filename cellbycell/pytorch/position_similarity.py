@@ -17,5 +17,6 @@ def rotation_matrix(offset, d_model, base=10000.0):
     """
     angles = offset * torch.tensor(frequencies(d_model, base))  # (C,)
     cos, sin = angles.cos(), angles.sin()  # (C,), (C,)
+    # Each row of four becomes one 2 x 2 block.
     blocks = torch.stack([cos, sin, -sin, cos], dim=-1)  # (C, 4)
     return torch.block_diag(*blocks.reshape(-1, 2, 2))  # (D, D)

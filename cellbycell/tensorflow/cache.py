@@ -32,12 +32,13 @@ def attend_cached_tf(x, layer, num_heads, cache=None):
     if cache is not None:
         key = tf.concat([cache[0], key], axis=2)  # (B, H, S, K)
         value = tf.concat([cache[1], value], axis=2)  # (B, H, S, K)
+    # Each token may attend to itself and to everything before it.
     output, _ = attend_tf(query, key, value, slots <= positions[:, None])
     return merge_heads_tf(output), (key, value)
 
 
 def attend_grouped_tf(query, key, value, mask=None):
-    """Attention whose key heads serve several heads each, without copies.
+    """Attention whose key heads serve several heads each.
 
     query (B, H, T, K); key and value (B, C, S, K), H a multiple of C;
     mask (T, S), True = may attend; output (B, H, T, K).
@@ -75,8 +76,9 @@ def generate_tf(
     """Return token_ids (B, T) and the ids that a model writes after them.
 
     max_len at most, zeros after end_id. model: ids (B, T) to logits (B, T, N);
-    if it takes a cache, it reads each id once. key_mask (B, T), True = a
-    token; pads are on the left. choose: logits (B, N) to ids (B,).
+    if its signature names a cache, it reads each id once; a wrapper that hides
+    the name makes it reread all. key_mask (B, T), True = a token; pads are on
+    the left. choose: logits (B, N) to ids (B,).
     """
     written, cache = tf.cast(token_ids, tf.int64), []
     has_ended = tf.zeros_like(written[:, 0], tf.bool)  # (B,)
@@ -84,11 +86,12 @@ def generate_tf(
         for _ in range(max_len):
             logits, cache = _next_logits_tf(model, written, cache, key_mask)
             next_ids = tf.cast(choose(logits), written.dtype)  # (B,)
+            # Zeros, the padding id of this book, after an end.
             next_ids = tf.where(has_ended, tf.zeros_like(next_ids), next_ids)
             written = append_ids_tf(written, next_ids)
             if key_mask is not None:
                 key_mask = append_ids_tf(key_mask, tf.ones_like(has_ended))
-            has_ended = has_ended | (next_ids == end_id)
+            has_ended = has_ended | (next_ids == end_id)  # None: never
             if tf.reduce_all(has_ended):
                 break
     return tf.cast(written, token_ids.dtype)

@@ -17,6 +17,7 @@ def rotation_matrix_tf(offset, d_model, base=10000.0):
     """
     angles = offset * tf.constant(frequencies(d_model, base))  # (C,)
     cos, sin = tf.cos(angles), tf.sin(angles)  # (C,), (C,)
+    # Each row of four becomes one 2 x 2 block.
     blocks = tf.stack([cos, sin, -sin, cos], axis=-1)  # (C, 4)
     blocks = tf.unstack(tf.reshape(blocks, (-1, 2, 2)))  # (C, 2, 2)
     operators = map(tf.linalg.LinearOperatorFullMatrix, blocks)

@@ -11,7 +11,8 @@ def smooth_targets_tf(target_ids, vocab_size, smoothing=0.1, dtype=tf.float32):
     """Return the probabilities to predict, (B, T, N).
 
     target_ids (B, T); the framework raises its own error unless all of them
-    are at least 0 and less than vocab_size.
+    are at least 0 and less than vocab_size. Code compiled by XLA checks
+    nothing, and TensorFlow's ids have to fit into int32.
     """
     target_ids = tf.cast(target_ids, tf.int32)
     tf.debugging.assert_non_negative(target_ids)
@@ -29,7 +30,7 @@ def smoothed_loss_tf(logits, target_ids, smoothing=0.1):
     dtype = tf.float64 if logits.dtype == tf.float64 else tf.float32
     targets = smooth_targets_tf(target_ids, logits.shape[-1], smoothing, dtype)
     logs = tf.nn.log_softmax(tf.cast(logits, dtype))  # (B, T, N)
-    # A token with the logit -inf: its log times 0 would be NaN.
+    # With smoothing 0, a target of 0 times the log of 0 would be NaN.
     logs = tf.where(targets == 0, tf.zeros_like(logs), logs)
     losses = -tf.reduce_sum(targets * logs, -1)  # (B, T)
     kept = losses[target_ids != 0]

@@ -247,3 +247,15 @@ def test_the_check_of_the_shape_can_complain(book):
     for shape, wrong in [((3, 2), False), ((2, 3), True)]:
         found = book["complaints"](["b", "a"], shape, vocabulary, ids, table)
         assert found["shape"] == wrong
+
+
+def test_with_all_consonants_the_groups_are_the_same(book):
+    """The picture shows eleven of them."""
+    letters = book["LETTERS"][1:27]
+    rows = book["model"][0].weight.detach().numpy()[1:27]
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    alike = rows @ rows.T
+    vowel = np.array([letter in "aeiou" for letter in letters])
+    others = ~vowel[:, None] & ~vowel & ~np.eye(26, dtype=bool)
+    assert abs(alike[others].mean() - book["consonants"]) < 0.03
+    assert abs(alike[vowel][:, ~vowel].mean() - book["between"]) < 0.03

@@ -269,9 +269,9 @@ def test_what_is_said_of_a_right_table(book, twins, T, half, kind):
     table = book["position_table"](T, width).numpy().astype(kind)
     found = [examine(table) for examine in twins("examine")] if wide else []
     curve = book["similarity"](np.arange(T), width)
-    for diagonals, rotates, falls in found:
-        assert diagonals and rotates
-        assert falls == book["first"](np.diff(curve) > 0)
+    for held in found:
+        assert held["constant diagonals"] and held["rotation"]
+        assert held["falls until"] == book["first"](np.diff(curve) > 0)
 
 
 @given(T=st.integers(2, 60), half=st.integers(1, 40))

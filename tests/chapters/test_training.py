@@ -285,13 +285,16 @@ def test_where_a_loss_stops(book):
     targets, vocab_size = book["target_ids"], book["vocab_size"]
     asked = torch.tensor(book["asked"]).log().expand(*targets.shape, -1)
     right = torch.nn.functional.one_hot(targets, vocab_size).float()
+    best = book["smooth_targets"](targets, vocab_size).log()  # (B, T, N)
+    letters = book["smooth_targets"](torch.arange(3, 13), vocab_size)
+    placed = letters.mean(dim=0).log().expand(*targets.shape, -1).clone()
+    placed[:, -1] = best[:, -1]
     models = {
-        "nothing is learned": torch.zeros_like(right),
-        "the source is ignored": asked,
-        "the softmax is taken twice": right,
-        "done: this is the floor": book["smooth_targets"](
-            targets, vocab_size
-        ).log(),
+        "knows nothing": torch.zeros_like(right),
+        "knows the frequencies": asked,
+        "knows where <end> is, too": placed,
+        "takes the softmax twice": right,
+        "is perfect: the floor": best,
     }
     assert models.keys() == book["stops"].keys()
     for name, logits in models.items():
@@ -303,7 +306,7 @@ def test_where_a_loss_stops(book):
         mixed = torch.tensor(rng.dirichlet(np.ones(13)))
         other = 0.9 * right + 0.1 * mixed
         loss = book["smoothed_loss"](other, targets).item()
-        assert loss > book["stops"]["the softmax is taken twice"]
+        assert loss > book["stops"]["takes the softmax twice"]
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
