@@ -304,14 +304,6 @@ def test_the_fill_is_added_to_the_scores_after_the_division(twins):
         assert np.allclose(found, right)
 
 
-def test_padding_gets_less_than_its_share_on_average(book):
-    shares = book["pad_shares"]
-    assert all(row["mean"] < row["alike"] for row in shares.values())
-    draws = [book["pad_attention"](4, 10, 64, seed) for seed in range(300)]
-    assert 0.47 < np.mean(draws) < 0.53
-    assert np.quantile(draws, 0.05) < 0.32 < 0.68 < np.quantile(draws, 0.95)
-
-
 # The checks of the mistakes
 
 

@@ -244,12 +244,16 @@ def test_the_keras_layer_works_in_a_compiled_function_of_any_size(book):
 
 
 @pytest.mark.parametrize("kind", ["", "_tf"])
-def test_attend_with_is_the_layer_with_its_own_split_and_merge(book, kind):
+def test_the_layer_by_view_is_the_layer_with_its_split_and_merge(book, kind):
     own, x, mask = (
         book[f"{name}{kind}"] for name in ("layer", "x", "causal_mask")
     )
+    upper = kind.removeprefix("_").upper()
+    moves = {move: book[f"{move}_heads{kind}"] for move in ("split", "merge")}
+    other = book[f"AttentionByView{upper}"](12, 3, **moves)
+    book[f"load_parameters{kind}"](other, book["matrices"], book["biases"])
     for given_ in ((x, x, x), (x, x, x, mask)):
-        found, right = book[f"attend_with{kind}"](own, *given_), own(*given_)
+        found, right = other(*given_), own(*given_)
         if not kind:
             found, right = found.detach(), right.detach()
         assert np.allclose(found, right, rtol=1e-4, atol=1e-5)
@@ -280,25 +284,26 @@ def test_the_reach_looks_through_a_normalisation(
     x = np.random.default_rng(seed).standard_normal((1, T, D)).astype(kind)
     norm_tf = book["keras"].layers.LayerNormalization(epsilon=1e-5, dtype=kind)
 
-    def run(x):
-        y = x + book["attend"](x, x, x, torch.tensor(mask))[0]
+    def run(query, key, value, mask):
+        y = query + book["attend"](query, key, value, mask)[0]
         return torch.nn.functional.layer_norm(y, (D,))
 
-    def run_tf(x):
-        x = x + 0  # a tensor, also of a variable
-        return norm_tf(x + book["attend_tf"](x, x, x, mask)[0])
+    def run_tf(query, key, value, mask):
+        return norm_tf(query + book["attend_tf"](query, key, value, mask)[0])
 
-    found = book["reach"](run, torch.tensor(x)).numpy()
-    found_tf = book["reach_tf"](run_tf, tf.constant(x)).numpy()
-    np.testing.assert_allclose(found, found_tf, rtol=1e-2, atol=1e-4)
-    np.testing.assert_array_equal(found > 1e-7, mask)
+    found = book["reach"](run, torch.tensor(x), torch.tensor(mask))
+    np.testing.assert_array_equal(found, mask)
+    found_tf = book["reach_tf"](run_tf, tf.constant(x), mask)
+    np.testing.assert_array_equal(found_tf, mask)
 
 
 def test_what_depends_on_nothing_has_no_reach(book):
     tf = book["tf"]
     x, x_tf = torch.ones(1, 3, 4), tf.ones((1, 3, 4))
-    assert not book["reach"](torch.ones_like, x).any()
-    assert not book["reach_tf"](lambda x: 0 * x_tf, x_tf).numpy().any()
+    nothing = book["reach"](lambda *given_: torch.ones(1, 3, 4), x)
+    assert not nothing.any()
+    nothing_tf = book["reach_tf"](lambda *given_: x_tf, x_tf)
+    assert not nothing_tf.numpy().any()
 
 
 # What more heads learn
