@@ -24,6 +24,7 @@ def test_nbval_as_published_accepts_every_cell_of_the_book(tmp_path):
         shutil.copy(path, tmp_path)
     ours = {*ENVIRONMENT, *(n for n in os.environ if n.startswith("PYTEST"))}
     others = {n: v for n, v in os.environ.items() if n not in ours}
+    others["TQDM_DISABLE"] = "1"  # a progress bar is never twice the same
     run = subprocess.run(
         COMMAND, cwd=tmp_path, env=others, capture_output=True, text=True
     )

@@ -21,6 +21,7 @@ ENVIRONMENT = {
     "PYTHONWARNINGS": "ignore:CUDA initialization",
     "MATPLOTLIBRC": str(Path(__file__).with_name("matplotlibrc")),
     "PYTHONPATH": str(ROOT),  # this checkout's package
+    "TQDM_DISABLE": "1",  # a progress bar on stderr is no output either
 }
 # The rounding of float32 moves a pixel by 1, what an eye can see by 4 or more.
 FIGURE_TOLERANCE = 2.0
