@@ -13,7 +13,7 @@ import tensorflow as tf
 def position_table_tf(seq_len, d_model, base=10000.0, dtype=tf.float32):
     """Return the sinusoidal position table, (T, D).
 
-    Sines stand in the even columns, cosines in the odd ones; an odd d_model
+    Sines are in the even columns, cosines in the odd ones; an odd d_model
     ends with a sine. Computed in float64, then cast to dtype.
     Source: Vaswani et al. 2017, section 3.5.
     """

@@ -149,6 +149,9 @@ WRONG = {
         "queries and keys are exchanged": exchanged,
         "not divided": attention(0),
         "root of d_model": by_d_model,
+        "of a value's width": lambda q, k, v, d: (
+            softmax(q @ k.swapaxes(1, 2) / math.sqrt(v.shape[-1])) @ v
+        ),
         "NaN for large scores": attention(function=naive),
         "key.T moves the batch": lambda q, k, v, d: (
             softmax(q @ k.T / math.sqrt(q.shape[-1])) @ v
@@ -164,6 +167,19 @@ WRONG = {
         "1.00 times as large": layer(enlarge=0.8),
         "drops 0.80 of the weights": layer(exchange=True),
         "numbers of the output": layer(outputs=True),
+        "no weight becomes zero": lambda x, q, k, v, rate, training, rng: (
+            layer()(
+                x * (rng.random(x.shape) >= rate) / (1 - rate)
+                if training
+                else x,
+                q,
+                k,
+                v,
+                rate,
+                False,
+                rng,
+            )
+        ),
     },
     "softmax_backward": {
         "only diag(p) g": lambda p, g: p * g,
@@ -272,12 +288,17 @@ def test_the_root_before_the_product_gives_the_same(twins):
         np.testing.assert_allclose(early(*given_), right, rtol=1e-12)
 
 
-# The small model that is trained
+# The wrong axis
 
 
-def test_the_small_model_has_to_learn(book):
-    assert book["train_backwards"](-1, steps=0) < 0.5
-    assert all(0.99 < share <= 1 for share in book["accuracies"].values())
+@pytest.mark.parametrize("kind", ["", "_tf"])
+def test_both_axes_learn_to_write_backwards(book, kind):
+    learned = {"loss": 0.0, "correct": 1.0}
+    assert book[f"outcome{kind}"] == {-1: learned, -2: learned}
+    assert (
+        book["backwards_share"](np.zeros((5000, 6, 8)), book["new_digits"])
+        < 0.2
+    )
 
 
 # The head that is trained

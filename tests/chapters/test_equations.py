@@ -48,7 +48,7 @@ def test_attention(chapter, name, queries):
 
 @pytest.mark.parametrize("name", ["attention"])
 def test_derivatives_of_softmax(chapter, name):
-    """(5) of Attention."""
+    """The Jacobian of Attention, which has no number."""
     p = RNG.dirichlet(np.ones(5))
     jacobian = chapter(name)["softmax_jacobian"](p)
     near(
@@ -104,7 +104,7 @@ def test_causal_mask(chapter, name):
 @pytest.mark.parametrize("name", ["positional_encoding"])
 @pytest.mark.parametrize("d_model", [4, 9, 512])
 def test_table_of_positions(chapter, name, d_model):
-    """(1) and (2) of Positional encoding."""
+    """(1) and (3) of Positional encoding."""
     table = chapter(name)["position_table"](50, d_model)
     near(table, [positions_by_hand(p, d_model) for p in range(50)], 1e-6)
 

@@ -84,11 +84,14 @@ def without_seed(vocab_size, d_model, pad_id, seed):
 
 WRONG = {
     "wavelength": {
-        "column 3 of 6: a round is 2 pi": wave(pair, round_=1),
+        "column 2 of 6: a round is 2 pi": wave(pair, round_=1),
         "you multiplied": lambda c, d: 2 * math.pi / 10000 ** (pair(c) / d),
         "exponent is doubled": wave(lambda c: 2 * c),
         "as slow as its sine": wave(lambda c: c),
         "not 1000": wave(pair, base=1000),
+        "tensor2tensor's divisor": lambda c, d: (
+            2 * math.pi * 10000 ** (c // 2 / max(d / 2 - 1, 1))
+        ),
     },
     "halves_table": {
         "interleaved layout": changed(lambda x: x),
@@ -119,7 +122,7 @@ WRONG = {
         "300 and 301 are one": slip(
             lambda p, c, d: right_angle(p - (p == 301), c, d)
         ),
-        "stands at": slip(lambda p, c, d: right_angle(abs(p), c, d)),
+        "and is wrong": slip(lambda p, c, d: right_angle(abs(p), c, d)),
         "count the columns": lambda p, d: (
             slip(right_angle)([range(p.shape[1])], d)[0]
             + np.zeros((*p.shape, d))
@@ -131,6 +134,9 @@ WRONG = {
         "1.000: PyTorch's default": initialised(lambda d: 1),
         "0.125: tensor2tensor's": initialised(lambda d: d**-0.5),
         "0.008: a variance": initialised(lambda d: 1 / (2 * d)),
+        "times the deviation": lambda N, d, *rest: (
+            initialised(lambda d: d**-0.5)(N, d, *rest) * (np.arange(d) % 2)
+        ),
         "seed is not used": without_seed,
     },
     "find_base": {
@@ -280,7 +286,7 @@ def test_layers_refuse_what_does_not_fit(book, x, error, says):
 
 @pytest.mark.parametrize("shape", [(2, 5, 6), (1, 1, 1), (3, 40, 7)])
 def test_tokens_are_scaled_and_positions_are_not(book, shape):
-    """Equation (3), also at an odd width."""
+    """Equation (2), also at an odd width."""
     x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
     _, T, D = shape
     p, c = np.arange(T)[:, None], np.arange(D)
@@ -306,6 +312,14 @@ def test_only_the_positions_tell_the_trained_model_an_order(book, kind):
         model = book[f"trained{kind}"][name][0]
         error = book[f"order_error{kind}"](model, rows, order)
         assert error > 1 if sees else error < 1e-3
+
+
+@pytest.mark.parametrize("kind", ["", "_tf"])
+def test_loud_tokens_learn_less_than_a_bag_of_letters(book, kind):
+    outcome = book[f"outcome{kind}"]
+    assert outcome["right"] == {"loss": 0.0, "correct": 1.0}
+    assert outcome["wrong"]["correct"] < book["bag"] - 0.05
+    assert book["position_share"](math.sqrt(32), 32) == pytest.approx(1 / 3)
 
 
 # The running example, and the share of a position
@@ -340,6 +354,19 @@ def test_the_nearest_is_next_in_a_right_table_from_a_width_on(twins, book):
             if book["nearest_is_next"](position_table(300, width))
         ]
         assert passed == list(range(11, 21))
+
+
+@pytest.mark.parametrize("name", ["doubled", "odd apart"])
+def test_norms_find_what_makes_no_hands(book, name):
+    """In a hundred rows of width 512; a right table of any width passes."""
+    has_equal_norms, angle = book["has_equal_norms"], book["ANGLES"][name]
+    assert not has_equal_norms(book["table_of"](angle, 100, 512))
+    assert has_equal_norms(
+        book["table_of"](book["ANGLES"]["odd apart"], 100, 1024)
+    )
+    for d in (5, 6, 511, 512):
+        half = book["position_table"](512, d, dtype=torch.bfloat16)
+        assert has_equal_norms(half.float().numpy())
 
 
 def test_criteria_decide_on_both_sides_of_their_limits(book):

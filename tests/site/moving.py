@@ -8,7 +8,6 @@ from inspect import signature
 
 from playwright.sync_api import expect
 
-SENTENCE = "Life is short, eat dessert first"
 PICTURES = {}  # name -> a function: a chapter's variables, a state -> shown
 
 

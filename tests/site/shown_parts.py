@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from tests.site.moving import SENTENCE, shows
+from tests.site.moving import shows
 
 
 @shows("embedding", [(8,), (0,), (11,)])
@@ -44,27 +44,47 @@ def clocks(book, offset, width):
     return said, book["clock_paths"](offset, width)
 
 
-@shows("attention", [(SENTENCE, 2), (SENTENCE, 5), ("WORLD", 0)])
-def attention(book, sentence, query):
-    tokens = sentence.replace(",", "").split()
-    kinds = [
-        [token.lower() in known for known in book["lexicon"].values()]
-        for token in tokens
-    ]
-    x = book["torch"].tensor(kinds).double()  # (T, D)
-    unit = book["torch"].eye(4).double()
-    wanted = book["torch"].tensor(book["wanted"])  # (D, K)
-    weights = book["self_attend"](x, wanted, unit, unit)[1]  # (T, T)
-    parts = {}
-    for i, token in enumerate(tokens):
-        parts |= {f"key-{i}": token, f"query-{i}": token}
-        for j in range(len(tokens)):
-            parts[f"weight-{i}-{j}"] = f"{weights[i, j]:.2f}"
+@shows(
+    "attention",
+    [
+        (0, 1.5, [0]),
+        (45, 2.5, []),
+        (-180, 0.7, [0]),
+        (81, 0, []),
+        (-90, 2, []),
+    ],
+)
+def query(book, angle, norm, root):
+    torch, plane = book["torch"], book["plane"]
+    x, y = norm * np.cos(np.radians(angle)), norm * np.sin(np.radians(angle))
+    asked = torch.tensor([[x, y]]).double()  # (T, K)
+    keys = torch.tensor(plane["keys"]).double()  # (S, K)
+    values = torch.tensor(plane["values"]).double()  # (S, V)
+    divisor = np.sqrt(2) if root else 1.0
+    output, weights = book["attend"](
+        asked * np.sqrt(2) / divisor, keys, values
+    )
+
+    def text(number):
+        return f"{number:.2f}".replace("-0.00", "0.00").replace("-", "−")
+
+    parts = {"root": "÷ √2" if root else "÷ 1"}
+    for j, name in enumerate(plane["names"]):
+        score, (across, up) = (keys[j] @ asked[0]).item(), plane["values"][j]
+        parts[f"name-{j}"] = name
+        parts[f"score-{j}"] = text(score)
+        parts[f"divided-{j}"] = text(score / divisor)
+        parts[f"weight-{j}"] = f"{weights[0, j]:.2f}"
+        parts[f"value-{j}"] = f"M{282 + 28 * across:.1f} {118 - 28 * up:.1f}h0"
+    tip = f"{110 + 36 * x:.1f} {118 - 36 * y:.1f}"
+    parts |= {"query": f"M110 118L{tip}" * (norm > 0), "handle": f"M{tip}h0"}
+    x, y = output[0].tolist()
+    parts["output"] = f"M282 118L{282 + 28 * x:.1f} {118 - 28 * y:.1f}"
     said = [
-        f"{token} {parts[f'weight-{query}-{j}']}"
-        for j, token in enumerate(tokens)
+        f"{n} {parts[f'weight-{j}']}" for j, n in enumerate(plane["names"])
     ]
-    return f"“{tokens[query]}” looks at: {', '.join(said)}.", parts
+    said = f"Weights: {', '.join(said)}. The output is "
+    return f"{said}({text(x)}, {text(y)}).", parts
 
 
 @shows(

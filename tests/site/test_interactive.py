@@ -5,12 +5,14 @@ cut; what it then shows is computed with the functions of the chapter. Each is
 also tested by keyboard, on the site, and without scripts.
 """
 
+import math
+
 import pytest
 from playwright.sync_api import expect
 
 from tests.site import shown_models, shown_names, shown_parts  # noqa: F401
-from tests.site.moving import PICTURES, SENTENCE, Figure, drive
-from tests.site.shown_parts import attention
+from tests.site.moving import PICTURES, Figure, drive
+from tests.site.shown_parts import query
 from tools.chromium import load_pictures, unfold, wait_for_layout
 from tools.notebooks import Notebook
 from tools.settings import BOOK
@@ -108,36 +110,29 @@ def test_stands_without_scripts(visit_without_scripts, chapter, name, stem):
     figure.assert_shows(*picture(chapter(stem), **picture.states[0]))
 
 
-BAD = {
-    " , ": "No tokens yet: type one to six",
-    "life is constructor": "“constructor” has no vector here",
-    "life is short is short is short": "7 tokens: at most six fit",
-}
+def test_the_query_goes_where_it_is_dragged_or_put(outside, chapter):
+    figure, book = outside("query"), chapter("attention")
+    box = figure.root.locator("svg").bounding_box()
 
+    def place(angle, norm):
+        """Return where in the window the tip of such a query is."""
+        turn, scale = math.radians(angle), box["width"] / 360
+        x, y = (
+            110 + 36 * norm * math.cos(turn),
+            118 - 36 * norm * math.sin(turn),
+        )
+        return box["x"] + scale * x, box["y"] + scale * y
 
-def test_bad_sentence_is_explained(outside, chapter):
-    figure = outside("attention")
-    box = figure.root.locator("input[name=sentence]")
-    shown = attention(chapter("attention"), SENTENCE, 2)
-    for sentence, says in BAD.items():
-        figure.put("sentence", sentence)
-        expect(figure.said).to_contain_text(says)
-        expect(figure.said).to_contain_text("still shows the last sentence")
-        expect(box).to_have_attribute("aria-invalid", "true")
-        figure.put("sentence", SENTENCE)
-        figure.assert_shows(*shown)
-        expect(box).to_have_attribute("aria-invalid", "false")
-
-
-def test_the_chosen_token_stays_chosen(outside, chapter):
-    figure, book = outside("attention"), chapter("attention")
-    for sentence, query in [
-        ("sweet dessert is Short", 3),
-        ("eat sweet dessert", 2),  # where it is gone, the last one
-        ("short is life", 0),
-    ]:
-        figure.put("sentence", sentence)
-        figure.assert_shows(*attention(book, sentence, query))
+    mouse = figure.page.mouse
+    mouse.move(*place(0, 1.5))
+    mouse.down()
+    mouse.move(*place(-60, 2.2), steps=3)
+    mouse.up()
+    figure.assert_shows(*query(book, -60, 2.2, [0]))
+    mouse.move(*place(90, 1))  # it was let go
+    figure.assert_shows(*query(book, -60, 2.2, [0]))
+    mouse.click(*place(120, 1))
+    figure.assert_shows(*query(book, 120, 1, [0]))
 
 
 def test_speaks_once_when_the_hand_rests(outside):
