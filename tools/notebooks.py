@@ -13,6 +13,7 @@ from tools.settings import BOOK, ROOT
 
 # What a notebook may carry besides its cells' source and outputs.
 METADATA = {
+    "colab": {"toc_visible": True},
     "kernelspec": {
         "display_name": "Python 3",
         "language": "python",
@@ -24,7 +25,10 @@ METADATA = {
         "pygments_lexer": "ipython3",
     },
 }
-CELL_METADATA = {"cellView", "jupyter", "mystnb", "tags"}
+# What a first reading leaves out: the site folds it, JupyterLab collapses it.
+COLLAPSED = "jp-MarkdownHeadingCollapsed"
+ASIDE = re.compile(r"##+ (?:Side road: .*|Setup|The other mistakes)(?:\n|$)")
+CELL_METADATA = {"cellView", "jupyter", "mystnb", "tags", COLLAPSED}
 # What folds a code cell in Colab, in JupyterLab and on the site.
 FOLDED = {
     "cellView": "form",
@@ -32,10 +36,6 @@ FOLDED = {
     "tags": ["hide-input"],
 }
 
-
-# What a first reading leaves out: the site folds it, JupyterLab collapses it.
-COLLAPSED = "jp-MarkdownHeadingCollapsed"
-ASIDE = re.compile(r"##+ (?:Side road: .*|Setup|The other mistakes)(?:\n|$)")
 
 DIED = "its process died. Memory ran out, or the code ended it: mend the cell."
 HANGS = "still running after {:g} s. Mend an endless loop, or compute less."

@@ -11,7 +11,13 @@ from nbformat.v4 import (
     new_output,
 )
 
-from tools.notebooks import FOLDED, METADATA, Notebook
+from tools.notebooks import (
+    COLLAPSED,
+    FOLDED,
+    METADATA,
+    Notebook,
+    is_aside,
+)
 from tools.settings import colab_link
 
 
@@ -89,6 +95,8 @@ def small_notebook(tmp_path):
         ]
         for number, cell in enumerate(cells):
             cell.id = f"cell-{number}"
+            if is_aside(cell):
+                cell.metadata[COLLAPSED] = True
         node = new_notebook(cells=cells, metadata=METADATA)
         node.nbformat_minor = 5
         notebook = Notebook(path, node)

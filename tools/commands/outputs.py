@@ -18,11 +18,13 @@ from nbclient.exceptions import CellExecutionError
 
 from tools.notebooks import (
     CELL_METADATA,
+    COLLAPSED,
     DIED,
     HANGS,
     METADATA,
     Notebook,
     NotebookError,
+    is_aside,
     label,
     paths,
     remedy,
@@ -80,6 +82,9 @@ def normalise(old, new):
     for cell in new.cells:
         for key in set(cell.metadata) - CELL_METADATA:
             del cell.metadata[key]
+        cell.metadata.pop(COLLAPSED, None)
+        if is_aside(cell):
+            cell.metadata[COLLAPSED] = True
     for count, (cell, was) in enumerate(
         zip(new.code, old.code, strict=True), 1
     ):

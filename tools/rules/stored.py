@@ -5,7 +5,14 @@ import re
 import nbformat
 
 from tools.markdown import outside_code
-from tools.notebooks import CELL_METADATA, METADATA, remedy, tags
+from tools.notebooks import (
+    CELL_METADATA,
+    COLLAPSED,
+    METADATA,
+    is_aside,
+    remedy,
+    tags,
+)
 from tools.rules.common import rule
 
 MAX_OUTPUT_LINES = 12
@@ -82,6 +89,10 @@ def digits(number):
 def metadata_is_what_belongs_there(notebook):
     wrong = dict(notebook.node.metadata) != METADATA
     names = [cell.get("id") for cell in notebook.cells]
+    wrong |= any(
+        (COLLAPSED in cell.metadata) != is_aside(cell)
+        for cell in notebook.cells
+    )
     for cell in notebook.cells:
         extra = set(cell.metadata) - CELL_METADATA
         unknown = tags(cell) - TAGS

@@ -3,6 +3,7 @@
 import re
 
 from tools.markdown import headings, outside_code, outside_maths
+from tools.notebooks import ASIDE
 from tools.rules.common import CASES, OTHERS, rule
 
 SECTIONS = [
@@ -30,6 +31,25 @@ RAW = {
     r"^\+{3}": "a block break",
     r"\\(begin|end)\{(align|equation)\*?\}": "an environment outside $$",
 }
+
+
+@rule
+def headings_can_be_collapsed(notebook):
+    """JupyterLab collapses whole cells, by the heading they begin with."""
+    for cell in notebook.markdown:
+        (level, _), *others = headings(cell.source) or [(0, "")]
+        for deeper, title in others:
+            if (
+                not cell.source.startswith("#")
+                or deeper <= level
+                or ASIDE.match(f"## {title}")
+            ):
+                yield (
+                    f"{notebook.name(cell)}: put {title!r} into a cell of its "
+                    "own, which JupyterLab can collapse."
+                )
+        if level and not cell.source.startswith("#"):
+            yield f"{notebook.name(cell)}: begin the cell with its heading."
 
 
 @rule
