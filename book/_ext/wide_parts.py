@@ -14,7 +14,7 @@ from docutils import nodes
 
 SCROLLS = "pst-scrollable-table-container"
 
-CELL = re.compile("<td.*?</td>", re.S)
+CELL = re.compile("<td(?:(?!<td).)*?</td>", re.S)  # some stay open
 CODE = re.compile('(?<=<span class="pre">)[^<]+')
 PRE = re.compile(r"(?<=<pre>).*?(?=</pre>)", re.S)
 COMMENTED = re.compile(r'(?m)^( *)(\S.*)(<span class="c1">#.*</span>)$')
