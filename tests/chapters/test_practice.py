@@ -204,6 +204,45 @@ def test_fit_goes_on_with_the_same_rows_and_arguments_alone(
     ]:
         with pytest.raises(ValueError, match="another training's"):
             fit(model, other, pairs[:20], tmp_path / "run", **brief, **changed)
+    make, sizes = book[f"make_model{kind}"], book["small"]
+    for changed in ({"d_ff": 64}, {"dropout": 0.2}):
+        with pytest.raises(ValueError, match="another training's"):
+            fit(
+                make(sizes | changed),
+                pairs[:120],
+                pairs[:20],
+                tmp_path / "run",
+                **brief,
+            )
+
+
+@pytest.mark.parametrize("kind", ["", "_tf"])
+def test_a_loss_that_is_not_finite_is_named(book, kind, tmp_path):
+    model, fit = small_model(book, kind)
+    pairs, brief = book["validation_pairs"], dict(num_steps=2, every=1)
+    with pytest.raises(FloatingPointError, match="not a finite number"):
+        fit(
+            model,
+            pairs[:120],
+            pairs[:20],
+            tmp_path / "run",
+            peak=math.inf,
+            **brief,
+        )
+
+
+@pytest.mark.parametrize("text", ["", "MM🎉", "<pad>", "M▁", "<unk>"])
+def test_the_program_refuses_what_encode_texts_refuses(
+    book, text, tmp_path, monkeypatch
+):
+    """It is refused before a model is read, so the tokenizer is enough."""
+    with pytest.raises(ValueError):
+        book["encode_texts"](book["own_tokenizer"], [text])
+    book["own_tokenizer"].save(str(tmp_path / "tokenizer.json"))
+    monkeypatch.setattr("sys.argv", ["-c", str(tmp_path), text])
+    for program in ("PROGRAM", "PROGRAM_TF"):
+        with pytest.raises(SystemExit, match="no ids for"):
+            exec(book[program], {})
 
 
 def test_a_kill_while_saving_leaves_the_file_before(
