@@ -113,6 +113,7 @@ class Tab:
     def empty(self, width=1280, **media):
         """Return an empty page, which belongs to no site."""
         self.shown, self.is_unfolded = None, False
+        self.setting = None  # a test may have made the window narrower
         self.set(width, media)
         if self.page.url.startswith(self.site):
             self.page.evaluate("localStorage.clear(), sessionStorage.clear()")
