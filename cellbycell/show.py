@@ -38,6 +38,10 @@ text-align:center;font-weight:400;white-space:normal;max-width:none}
 .moving.moving .up{writing-mode:vertical-rl;padding:0 0 6px;text-align:end}
 .moving .bar{display:flex;align-items:center;margin-bottom:8px}
 .moving .bar b{width:9px;height:1em}
+.moving .pair{display:flex;flex-wrap:wrap;gap:0 16px;max-width:36em}
+.moving.moving .pair table{flex:1 1 13em;width:auto}
+.moving .heard{position:absolute;clip-path:inset(50%);height:1px;width:1px;
+overflow:hidden}
 .moving svg,.moving img{display:block;width:100%;max-width:28rem;min-width:0;
 margin-bottom:8px;fill:none}
 """
@@ -58,12 +62,17 @@ const shade = (cell, share, text = share.toFixed(2), shades = SHADES) => {
   paint(cell, shades[Math.floor(20 * share + 0.5)]);
 };
 const labelled = (label, options) => {
-  const inside = [make("input", options), make("span", {}, label)];
+  const input = make("input", options);
+  const inside = [input, make("span", {}, label)];
   if (["range", "text"].includes(options.type)) {
     inside.reverse();
     inside[0].className = "name";
   }
-  if (options.type == "range") inside.push(make("span"));
+  if (options.type == "range") {
+    const steps = (input.max - input.min) / (input.step || 1);
+    input.style.width = `${Math.min(320, Math.max(130, 3 * steps))}px`;
+    inside.push(make("span"));
+  }
   return make("label", {}, ...inside);
 };
 const figure = (id, controls, draw) => {
@@ -77,14 +86,17 @@ const figure = (id, controls, draw) => {
           {...rest, value, checked: chosen.includes(value)})))
       : labelled(label, rest));
   let timer;
+  const heard = make("p", {className: "heard", ariaLive: "polite"});
+  root.append(heard);
+  part("said").ariaHidden = true;
   const update = () => {
     for (const input of form.querySelectorAll("[type=range]"))
       input.nextSibling.textContent = input.value;
     const said = draw(new FormData(form), part, form.elements);
+    part("said").textContent = said;
     clearTimeout(timer); // a screen reader waits till the hand rests
     timer = setTimeout(() => {
-      if (part("said").textContent != said)
-        part("said").textContent = said;
+      if (heard.textContent != said) heard.textContent = said;
     }, 300);
   };
   const image = root.querySelector("img");
@@ -97,6 +109,21 @@ const figure = (id, controls, draw) => {
   update();
 };
 """
+_MISTAKE_SCRIPT = """(values, part) => {
+  const guessed = values.getAll("guess").map(Number);
+  const open = values.has("reveal");
+  data.fails.forEach((fails, i) => {
+    for (const [name, bad] of [["right", false], ["wrong", fails]]) {
+      const lamp = part(`${name}-${i}`);
+      lamp.textContent = open ? (bad ? "\u2717 fails" : "\u2713 passes") : "?";
+      paint(lamp, open ? (bad ? "#fcb761" : "#d0e1f2") : "#eeeeee");
+    }
+  });
+  if (!open) return "Tick the checks that you expect to fail, then reveal.";
+  const good = data.fails.filter((fails, i) => fails == guessed.includes(i));
+  return `You are right about ${good.length} of ${data.fails.length} checks. `
+    + data.reveal;
+}"""
 # On the site the model is a file, as it is too large for every reader.
 _MODEL_SCRIPT = """const begin = () => {
 const model = window.namesModel;
@@ -173,11 +200,81 @@ def show_figure(name, controls, picture, said, data, script, model=None):
         start = _MODEL_SCRIPT.replace("ID", f"{name}-figure") % start
     return HTML(
         f'<div id="{name}-figure" class="moving"><style>{style}</style>'
-        f'{picture}<p data-part="said" aria-live="polite">{said}</p></div>'
+        f'{picture}<p data-part="said">{said}</p></div>'
         f"{before}<script>(() => {{\nconst SHADES = {json.dumps(SHADES)};\n"
         f"const SIGNED = {json.dumps(SIGNED)};\n"
         f"const data = {json.dumps(data)};{_FIGURE_SCRIPT}"
         f"{start}\n}})();</script>"
+    )
+
+
+def show_mistake(name, right, wrong, checks, reveal):
+    """Return what a model gives with a mistake, and checks to bet on.
+
+    The reader guesses which checks fail; without scripts all is revealed.
+
+    Parameters
+    ----------
+    name
+        Of the picture, for the page.
+    right, wrong
+        What the correct model gives, and what the one with the mistake:
+        two rows of rows, numbers or texts.
+    checks
+        {what is checked: (passes right, passes wrong)}, as booleans.
+    reveal
+        The sentence that is said at the end.
+
+    Returns
+    -------
+    IPython.display.HTML
+        What a notebook shows.
+
+    Raises
+    ------
+    ValueError
+        If the correct model fails, or every check passes, or none does.
+    """
+    failing = [not passes for _, passes in checks.values()]
+    if not all(passes for passes, _ in checks.values()):
+        raise ValueError("the correct model fails a check: mend the check")
+    if all(failing) or not any(failing):
+        raise ValueError("the bet is open only if some checks fail, not all")
+    both = {"correct": right, "with the mistake": wrong}
+    cells = [x for part in both.values() for row in part for x in row]
+    numbers = [float(x) for x in cells if not isinstance(x, str)]
+    signed, largest = min(numbers, default=0) < 0, max(map(abs, [1, *numbers]))
+    tables = ""
+    for title, part in both.items():
+        tables += f'<table><tr><th colspan="{len(part[0])}">{title}</th>'
+        for row in part:
+            tables += "<tr>"
+            for x in row:
+                if isinstance(x, str):
+                    tables += table_cell("value", x)
+                elif signed:
+                    share = (x / largest + 1) / 2
+                    tables += table_cell("value", f"{x:.2f}", share, SIGNED)
+                else:
+                    tables += table_cell("value", f"{x:.2f}", x / largest)
+        tables += "</table>"
+    lamps = '<tr><td style="width:60%"></td>'
+    lamps += "".join(f"<th>{title}</th>" for title in both)
+    for i, (check, fails) in enumerate(zip(checks, failing, strict=True)):
+        lamps += f'<tr><th class="head">{check}</th>'
+        for which, bad in (("right", False), ("wrong", fails)):
+            text = "\N{BALLOT X} fails" if bad else "\N{CHECK MARK} passes"
+            lamps += table_cell(f"{which}-{i}", text)
+    guess = {"type": "checkbox", "name": "guess", "chosen": []}
+    guess |= {"label": "Which checks fail?", "choices": list(checks)}
+    shown = {"type": "checkbox", "name": "reveal", "label": "Reveal"}
+    return show_figure(
+        name,
+        [guess, shown],
+        f'<div class="pair">{tables}</div><table>{lamps}</table>',
+        reveal,
+        {"fails": failing, "reveal": reveal},
+        _MISTAKE_SCRIPT,
     )
 
 

@@ -58,7 +58,8 @@ def without_numbers(text):
 
 
 def test_the_call_prints_the_report_of_the_page(capsys):
-    (printed,) = re.findall(r"(?ms)^```text\n(.*?)^```", PAGE)
+    (shown,) = re.findall(r"(?ms)^<pre>\n(.*?)^</pre>", PAGE)
+    printed = re.sub(r"<[^>]+>", "", shown)
     exec(CALL, {"model": model_of_the_chapter()})
     said = capsys.readouterr().out
     assert without_numbers(said).startswith(without_numbers(printed))
@@ -220,7 +221,8 @@ def test_each_check_is_named_where_it_leads_to():
 
 def test_the_reference_page_has_each_check_and_what_it_needs():
     page = (BOOK / "reference.md").read_text("utf-8")
-    assert re.findall(r"(?m)^\| `(\w+)` \|", page) == [*CHECKS]
+    rows = re.findall(r"(?m)^\| \[`(\w+)`\]\(symptoms.md#(.*?)\) \|", page)
+    assert rows == [(name, section) for name, (_, section) in CHECKS.items()]
 
 
 def test_the_page_is_short_and_its_list_leads_to_every_section():

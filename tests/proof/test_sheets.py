@@ -85,6 +85,8 @@ def test_a_chapter_runs_in_one_framework(
     assert not [
         kept.name(c) for c in kept.code if names(c.source)[1] & lost[framework]
     ]
+    if framework == "pytorch":
+        assert not [kept.name(c) for c in kept.code if "TF_" in c.source]
     # A link within the chapter leads to a cell, as Colab follows it.
     links = re.findall(
         r"\]\(#([^)]*)\)", "\n".join(c.source for c in kept.markdown)

@@ -15,7 +15,7 @@ from tests.site.moving import PICTURES, Figure, drive
 from tests.site.shown_parts import query
 from tools.chromium import load_pictures, unfold, wait_for_layout
 from tools.notebooks import Notebook
-from tools.settings import BOOK
+from tools.settings import BOOK, chapters
 
 # In the process in which the chapters run.
 pytestmark = pytest.mark.xdist_group("frameworks")
@@ -81,7 +81,9 @@ def test_works_on_the_site(visit, chapter, name, stem):
     load_pictures(page)
     figure, picture = Figure(page, name), PICTURES[name]
     start, second, *_ = picture.states
-    expect(figure.said).to_have_attribute("aria-live", "polite")
+    expect(figure.root.locator(".heard")).to_have_text(
+        figure.said.inner_text()
+    )
     figure.assert_shows(*picture(book, **start))
     figure.root.scroll_into_view_if_needed()
     figure.root.locator("form").wait_for()  # what loads late is there
@@ -108,6 +110,28 @@ def test_stands_without_scripts(visit_without_scripts, chapter, name, stem):
     assert pictures and all(picture.is_visible() for picture in pictures)
     picture = PICTURES[name]
     figure.assert_shows(*picture(chapter(stem), **picture.states[0]))
+
+
+@pytest.mark.parametrize("name", chapters())
+def test_a_mistake_is_guessed_and_then_revealed(visit, name):
+    page = visit(name)
+    load_pictures(page)
+    root = page.locator("#wrong-on-purpose .moving:has([name=reveal])")
+    guesses = root.locator("[name=guess]")
+    wrong = root.locator("td[data-part^=wrong-]")
+    assert {*wrong.all_inner_texts()} == {"?"}
+    root.locator("[name=reveal]").check()
+    fails = ["fails" in lamp for lamp in wrong.all_inner_texts()]
+    assert any(fails) and not all(fails)
+    said = root.locator("[data-part=said]")
+    passing = fails.count(False)
+    expect(said).to_contain_text(f"{passing} of {len(fails)} checks")
+    for place, bad in enumerate(fails):
+        guesses.nth(place).set_checked(bad)
+    expect(said).to_contain_text(f"{len(fails)} of {len(fails)} checks")
+    page.set_viewport_size({"width": 320, "height": 800})
+    wait_for_layout(page)
+    assert root.evaluate("root => root.scrollWidth <= root.clientWidth")
 
 
 def test_the_query_goes_where_it_is_dragged_or_put(outside, chapter):
@@ -137,11 +161,11 @@ def test_the_query_goes_where_it_is_dragged_or_put(outside, chapter):
 
 def test_speaks_once_when_the_hand_rests(outside):
     figure = outside("clocks")
-    spoken = figure.said.evaluate(
-        """async (said) => {
+    spoken = figure.root.locator("[aria-live=polite]").evaluate(
+        """async (heard) => {
         const box = document.querySelector("#clocks-figure [name=offset]");
         let spoken = 0;
-        new MutationObserver(() => spoken++).observe(said, {childList: true});
+        new MutationObserver(() => spoken++).observe(heard, {childList: true});
         for (let offset = 10; offset < 20; offset++) {
           box.value = offset;
           box.dispatchEvent(new Event("input", {bubbles: true}));

@@ -5,6 +5,8 @@ takes the id of a cell; links to other pages lead to the site. Side roads, the
 setup and the other mistakes are collapsed, in Colab and in JupyterLab.
 """
 
+import re
+
 from nbformat.v4 import new_markdown_cell, new_notebook
 
 from tools.markdown import anchor, headings
@@ -21,6 +23,27 @@ here, the other one is {theirs}.
 """
 
 
+# What a chapter sets before TensorFlow is imported.
+QUIET = re.compile(
+    r"(?m)^(# Before TensorFlow.*|(# .*\n)*os\.environ\[\"TF_.*)\n\n?"
+)
+
+# In a list of names, those of the other framework.
+TWINS = {
+    "pytorch": r", `\w+(_tf|TF)`",
+    "tensorflow": r"`(\w+)`, (?=`\1(_tf|TF)`)",
+}
+
+
+def without_tensorflow(cells):
+    """Return the sources of cells, by id, without settings of TensorFlow."""
+    sources = {cell.id: QUIET.sub("", cell.source) for cell in cells}
+    if not any(re.search(r"\bos\.", text) for text in sources.values()):
+        lines = re.compile(r"(?m)^import os\n\n?")
+        sources = {name: lines.sub("", s) for name, s in sources.items()}
+    return sources
+
+
 def single(path, framework):
     """Return a chapter without the other framework, or raise NotebookError."""
     notebook = Notebook.read(path)
@@ -29,6 +52,9 @@ def single(path, framework):
     never = {cell.id for e in lost for cell in [*e.run, *e.after]}
     kept = {c.id: c for c in left(notebook.code, framework)}
     kept = {name: cell for name, cell in kept.items() if name not in never}
+    sources = {name: cell.source for name, cell in kept.items()}
+    if framework == "pytorch":
+        sources = without_tensorflow(kept.values())
     places = {
         anchor(title): f"#scrollTo={cell.id}"
         for cell in notebook.markdown
@@ -43,11 +69,13 @@ def single(path, framework):
                 start = f"### Exercise {exercise.number}: "
                 if text.startswith(start):
                     text = text.replace("\n", f"\n\n{says}\n", 1)
+            if cell.id == "built-before":  # a list of both frameworks' names
+                text = re.sub(TWINS[framework], "", text)
             new = copied(cell, plain(text, path, places))
             if is_aside(cell):
                 new.metadata[COLLAPSED] = True
         elif cell.id in kept:
-            new = copied(cell, kept[cell.id].source)
+            new = copied(cell, sources[cell.id])
             new.outputs = cell.outputs
             count += 1
             for part in [new, *new.outputs]:
