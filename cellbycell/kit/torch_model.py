@@ -516,7 +516,7 @@ class TorchModel(WrappedModel):
         """Return the loss of logits (B, T, N), and its gradient."""
         x = self.tensor(logits).float().requires_grad_()
         loss = self.loss_of(x, targets, function)
-        return loss.detach(), self.gradient_by(loss, x)
+        return as_array(loss.detach()), self.gradient_by(loss, x)
 
     def loss_of_labels(
         self, ids: Ids, labels: np.ndarray
@@ -526,7 +526,7 @@ class TorchModel(WrappedModel):
         output = self.run(ids, labels=labels)
         logits, _ = find_logits(output, ids[-1].shape)
         loss = find_loss(output)
-        return loss.detach(), self.gradient_by(loss, logits)
+        return as_array(loss.detach()), self.gradient_by(loss, logits)
 
     def gradient_by(self, loss: Any, x: torch.Tensor) -> np.ndarray | None:
         """Return the gradient of a tensor; None if it gets none."""
