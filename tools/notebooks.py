@@ -35,7 +35,8 @@ FOLDED = {
     "jupyter": {"source_hidden": True},
     "tags": ["hide-input"],
 }
-
+# The tags of twins, and what their titles say where both stand in one file.
+NAMES = {"pytorch": "PyTorch", "tensorflow": "TensorFlow"}
 
 DIED = "its process died. Memory ran out, or the code ended it: mend the cell."
 HANGS = "still running after {:g} s. Mend an endless loop, or compute less."
@@ -139,6 +140,25 @@ def tags(cell):
 def is_aside(cell):
     """Tell whether a cell begins with the heading of what is left out."""
     return cell.cell_type == "markdown" and bool(ASIDE.match(cell.source))
+
+
+def titled(cell):
+    """Return a cell's source, its title naming the framework of a twin."""
+    source = untitled(cell.source)
+    for tag, name in NAMES.items():
+        if tag in tags(cell) and source.startswith("# @title "):
+            return re.sub(
+                r"(?<=.)$", f" ({name})", source, count=1, flags=re.M
+            )
+    return source
+
+
+def untitled(source):
+    """Return a cell's source without the framework in its title."""
+    names = "|".join(NAMES.values())
+    return re.sub(
+        rf"\A(# @title .*) \(({names})\)$", r"\1", source, flags=re.M
+    )
 
 
 def alt_text(cell):

@@ -5,10 +5,13 @@ a click on "Solution" rather than on "Show code cell source". A check of the
 book, outside of the exercises, is a small mark at what it proves.
 """
 
+import re
+
 from docutils import nodes
 
 MARK = "# @title "
 CHECK = "Check: "
+TWIN = re.compile(r" \((PyTorch|TensorFlow)\)$")  # the tab says so
 
 
 def is_folded(node):
@@ -26,7 +29,7 @@ def name_folds(app, doctree):
     for cell in doctree.findall(is_folded):
         first_line = cell.astext().strip().partition("\n")[0]
         if first_line.startswith(MARK):
-            title = first_line.removeprefix(MARK)
+            title = TWIN.sub("", first_line.removeprefix(MARK))
             if title.startswith(CHECK) and not is_exercise(cell):
                 title = f"✓ checked: {title.removeprefix(CHECK)}"
                 cell["classes"].append("checked")

@@ -1,9 +1,6 @@
 """What the moving pictures show, from the decoder to twenty models."""
 
-import re
 from dataclasses import replace
-
-import numpy as np
 
 from tests.site.moving import shows
 
@@ -78,24 +75,33 @@ def matrix(book, may, order, missed):
     return f"{said}Bugs seen: {sum(found.values())} of {len(found)}.", parts
 
 
-@shows("rotary", [(5, 3, 0), (12, 10, 0), (20, 5, 1), (0, 40, 2)])
+@shows("rotary", [(5, 3, 0), (12, 10, 0), (20, 5, 1), (0, 40, 2), (40, 3, 0)])
 def rotary(book, query, key, pair):
     torch, turn = book["torch"], book["clock_turns"][pair]
     x = torch.zeros(2, 6)  # (T, D): one in the first column of the pair
     x[:, 2 * pair] = 1
     ends = book["rotary"](x, torch.tensor([query, key]))
     ends = ends[:, 2 * pair : 2 * pair + 2]
+
+    def tip(end, long):
+        return f"{180 + long * end[0]:.1f} {100 - long * end[1]:.1f}"
+
     parts = {
-        name: f"M180 100L{180 + long * end[0]:.1f} {100 - long * end[1]:.1f}"
+        name: f"M180 100L{tip(end, long)}"
         for name, long, end in [("query", 88, ends[0]), ("key", 70, ends[1])]
     }
-    apart = abs(query - key)
-    score = f"{float(ends[0] @ ends[1]):.2f}".replace("-", "−")
-    said = f"Distance {apart}, {turn:.3f} radians a step: the angle between is"
-    return f"{said} {apart * turn:.2f}, and the score {score}.", parts
+    left = ends[1, 0] * ends[0, 1] > ends[1, 1] * ends[0, 0]
+    parts["arc"] = (
+        f"M{tip(ends[1], 30)}A30 30 0 0 {0 if left else 1} {tip(ends[0], 30)}"
+    )
+    apart, cosine = abs(query - key), float(ends[0] @ ends[1])
+    score = f"{cosine:.2f}".replace("-", "−")
+    said = f"Distance {apart}, {turn:.3f} radians a step, whole circles aside:"
+    angle = math.acos(cosine)
+    return f"{said} the angle is {angle:.2f}, and the score {score}.", parts
 
 
-@shows("cache", [(1, 0), (4, 0), (4, 1), (6, 1), (6, 0)])
+@shows("cache", [(4, 0), (1, 0), (4, 1), (6, 1), (6, 0)])
 def cache(book, step, cache):
     x, layer = book["x"][0][:1, :step], book["layers"][0]
     sizes = [1] * step if cache == 0 else [step]
@@ -119,43 +125,15 @@ def cache(book, step, cache):
     return said, parts
 
 
-@shows("llama", [(1, 11), (1, 17), (0, 1), (3, 17), (2, 9)])
-def weighs(book, model, length):
-    names = ["embed_tokens", "input_layernorm", "q_proj", "k_proj", "v_proj"]
-    names += ["o_proj", "post_attention_layernorm", "gate_proj", "up_proj"]
-    names += ["down_proj", "norm", "lm_head"]
-    given = [*book["llamas"].values()][model]
-    vocab_size, d, d_ff = given.vocab_size, given.d_model, given.d_ff
-    layers, heads, few = given.num_layers, given.num_heads, given.key_heads
-    k, tied = given.d_head, given.tied
-    shapes = [(vocab_size, d), (d,), (heads * k, d), (few * k, d)]
-    shapes += [(few * k, d), (d, heads * k), (d,), (d_ff, d), (d_ff, d)]
-    shapes += [(d, d_ff), (d,), (vocab_size, d)]
-    counts = [np.prod(shape) for shape in shapes]
-    counts = [n * layers if 0 < i < 10 else n for i, n in enumerate(counts)]
-    counts[-1] *= not tied
-    parts = {}
-    for i, name in enumerate(names):
-        shape = " × ".join(map(str, shapes[i]))
-        parts[f"name-{i}"] = name
-        parts[f"shape-{i}"] = "tied" if counts[i] == 0 else shape
-        parts[f"share-{i}"] = f"{counts[i] / sum(counts):.1%}"
-    weights, token = 2 * sum(counts), 4 * layers * few * k
-    said = book["weighs_words"](weights, token, 2**length)
-    share = re.search(r"([\d.]+) % of the weights", said)[1]
-    assert abs(float(share) - 100 * token * 2**length / weights) < 0.1
-    return said, parts
-
-
-@shows("families", [(8,), (0,), (14,), (16,), (19,)])
-def families(book, family):
-    name = list(book["FAMILIES"])[family]
-    config, plain = book["known"][name]["config"], book["llama"]
-    frame = book["family_frame"](name, config, plain)
-    start = book["family_frame"]("llama", plain, plain)
-    assert start["said"].startswith("llama: 0 of 13")
-    llama = book["known"]["llama"]["config"]
-    same = replace(config, epsilon=llama.epsilon) == llama
-    assert same == (frame["parts"] == start["parts"])
-    heads = {f"head-{part}": part for part in frame["parts"]}
-    return frame["said"], frame["parts"] | heads
+@shows("families", [(8, 0), (0, 0), (14, 3), (16, 19), (3, 14)])
+def families(book, family, beside):
+    names = [list(book["FAMILIES"])[i] for i in (family, beside)]
+    configs = [book["known"][name]["config"] for name in names]
+    one, other = map(book["decoder_parts"], configs)
+    count = sum(one[part] != other[part] for part in one)
+    same = replace(configs[0], epsilon=configs[1].epsilon) == configs[1]
+    assert same == (count == 0)
+    parts = one | {f"other-{part}": text for part, text in other.items()}
+    parts |= {f"head-{part}": part for part in one}
+    said = f"{names[0]} and {names[1]}: {count} of 13 parts differ."
+    return said, parts | dict(zip(("one", "two"), names, strict=True))

@@ -4,7 +4,8 @@ from itertools import pairwise
 
 import pytest
 
-from tools.notebooks import tags
+from tools.markdown import sections
+from tools.notebooks import tags, untitled
 from tools.settings import chapters, contents
 
 HOME, CHAPTER = contents()[0], chapters()[0]
@@ -52,7 +53,10 @@ def test_folded_cells_are_named_by_their_titles(look, notebook, chapter):
     def title(cell):
         is_folded = "hide-input" in tags(cell)
         first = cell.source.partition("\n")[0]
-        return first.removeprefix("# @title ") if is_folded else ""
+        name = untitled(first).removeprefix("# @title ")
+        if cell.id not in exercises and name.startswith("Check: "):
+            name = name.replace("Check", "✓ checked")
+        return name if is_folded else ""
 
     def kind(cell):
         """Return what a title begins with, of a cell that is no twin."""
@@ -61,6 +65,11 @@ def test_folded_cells_are_named_by_their_titles(look, notebook, chapter):
         return name if colon and not is_twin else None
 
     cells = notebook(chapter).cells
+    exercises = {
+        cell.id
+        for headings, cell, _ in sections(cells)
+        if "Exercises" in headings
+    }
     titles = [
         title(cell)
         for cell, after in pairwise([*cells, cells[0]])

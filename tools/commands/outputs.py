@@ -28,6 +28,7 @@ from tools.notebooks import (
     label,
     paths,
     remedy,
+    titled,
 )
 from tools.run.compare import ENVIRONMENT, settle
 
@@ -82,6 +83,8 @@ def normalise(old, new):
     for cell in new.cells:
         for key in set(cell.metadata) - CELL_METADATA:
             del cell.metadata[key]
+        if cell.cell_type == "code":
+            cell.source = titled(cell)
         cell.metadata.pop(COLLAPSED, None)
         if is_aside(cell):
             cell.metadata[COLLAPSED] = True

@@ -10,7 +10,13 @@ import re
 from nbformat.v4 import new_markdown_cell, new_notebook
 
 from tools.markdown import anchor, headings
-from tools.notebooks import COLLAPSED, METADATA, Notebook, is_aside
+from tools.notebooks import (
+    COLLAPSED,
+    METADATA,
+    Notebook,
+    is_aside,
+    untitled,
+)
 from tools.sheets.cells import left
 from tools.sheets.exercises import NAMES, copied, exercises
 from tools.sheets.source import COLAB, attribution, plain
@@ -75,7 +81,7 @@ def single(path, framework):
             if is_aside(cell):
                 new.metadata[COLLAPSED] = True
         elif cell.id in kept:
-            new = copied(cell, sources[cell.id])
+            new = copied(cell, untitled(sources[cell.id]))
             new.outputs = cell.outputs
             count += 1
             for part in [new, *new.outputs]:

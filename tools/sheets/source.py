@@ -7,10 +7,9 @@ from pathlib import Path
 import nbformat
 
 from tools.markdown import COMMENT, LINK, anchor
-from tools.notebooks import Notebook
+from tools.notebooks import NAMES, Notebook
 from tools.settings import BOOK, ROOT, chapters, slug
 
-NAMES = {"pytorch": "PyTorch", "tensorflow": "TensorFlow"}
 SHEETS = ROOT / "build" / "sheets"
 COLAB = re.compile(r"\n*\[Open in Colab\]\(\S+\)")  # the whole chapter's
 CC_BY = "https://creativecommons.org/licenses/by/4.0/"
