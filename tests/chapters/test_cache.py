@@ -129,6 +129,13 @@ def test_grouped_attention_is_that_of_copies(chapter, key_heads):
     assert np.allclose(book["attend_grouped_tf"](*given), right, atol=1e-5)
 
 
+def test_no_race_between_two_tokens_is_close(chapter):
+    book = chapter("cache")
+    written = book["by_cache"]
+    two_best = book["model"](written[:, :-1]).topk(2).values[:, 8:]
+    assert (two_best[..., 0] - two_best[..., 1]).min() > 0.01
+
+
 def near(one, other):
     return np.allclose(one, other, atol=1e-5)
 

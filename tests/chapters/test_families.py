@@ -193,6 +193,13 @@ def test_scores_of_new_weights_are_near_zero(book):
         assert (scores.abs().max() < 0.1) == is_small
 
 
+def test_older_models_have_these_epsilons(book):
+    assert book["gpt2_config"].layer_norm_epsilon == 1e-5
+    assert book["bert_config"].layer_norm_eps == 1e-12
+    for _, _, right in book["older"].values():
+        assert right.std() > 0.5
+
+
 def test_the_table_names_each_family_but_llama_and_phi3(book):
     named = {family for row in book["differ"].values() for family in row}
     assert named == book["FAMILIES"].keys() - {"llama", "phi3"}

@@ -86,6 +86,12 @@ def test_heads_wider_than_the_model(chapter):
     assert np.allclose(found, model_tf(ids.numpy()), atol=1e-4)
 
 
+def test_no_race_between_two_tokens_is_close(chapter):
+    book = chapter("llama")
+    two_best = book["loaded"](book["written"]).topk(2).values[:, 8:-1]
+    assert (two_best[..., 0] - two_best[..., 1]).min() > 0.01
+
+
 def test_half_precision_runs(chapter):
     book = chapter("llama")
     half = book["load_llama"](book["folder"]).bfloat16()

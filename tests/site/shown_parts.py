@@ -8,21 +8,19 @@ from tests.site.moving import shows
 
 
 @shows("embedding", [(8,), (0,), (11,)])
-def lookup(book, token):
-    entries, ids = list(book["vocabulary"]), book["torch"].tensor([token])
-    table = book["torch"].tensor(book["counted"])  # (N, D)
-    assert np.array_equal(table[:, 0], 10 * np.arange(len(entries)))
-    vector = book["embed"](ids, table)[0].tolist()
-    parts = {}
-    for n, one in enumerate(book["one_hot"](ids, len(entries))[0]):
+def apart(book, token):
+    entries = list(book["vocabulary"])
+    rows = book["one_hot"](book["torch"].arange(len(entries)), len(entries))
+    away = (rows - rows[token]).norm(dim=-1)  # (N,)
+    parts, steps = {}, [abs(n - token) for n in range(len(entries))]
+    for n, one in enumerate(rows[token]):
         parts[f"one-{n}"] = f"{one:.0f}"
-        for c in range(table.shape[1]):
-            parts[f"number-{n}-{c}"] = str(table[n, c].item())
-    product = book["embed_one_hot"](ids, table.float())[0]  # (D,)
-    parts |= {f"product-{c}": f"{x:.0f}" for c, x in enumerate(product)}
-    said = f"“{entries[token]}” has id {token}: a 1 at index {token} of its "
-    said += f"one-hot vector. Times the table: {', '.join(map(str, vector))}, "
-    return f"{said}row {token}.", parts
+        parts[f"steps-{n}"] = str(steps[n])
+        parts[f"apart-{n}"] = f"{away[n]:.2f}"
+    far, near = steps.index(max(steps)), len(steps) - 1 - steps[::-1].index(1)
+    said = f"“{entries[token]}” has id {token}. As ids, “{entries[far]}” is "
+    said += f"{steps[far]} away and “{entries[near]}” 1; as rows with a 1, "
+    return f"{said}both are {away[far]:.2f} away.", parts
 
 
 @shows("positional_encoding", [(16, 4, 5), (2, 1, 0), (32, 4, 31), (6, 5, 20)])
