@@ -1,26 +1,62 @@
 """What both frameworks share, in plain Python and NumPy."""
 
+from cellbycell.common.bits import (
+    from_q4_0,
+    from_q8_0,
+    packed_text,
+    packed_value,
+    read_gguf,
+    read_tensor,
+    read_value,
+    to_q4_0,
+    to_q8_0,
+    write_gguf,
+)
 from cellbycell.common.decoder import decoder_layer_parameters
 from cellbycell.common.encoder import layer_parameters
+from cellbycell.common.experts import deepseek_config
 from cellbycell.common.families import DecoderConfig
 from cellbycell.common.llama import LlamaConfig, llama_parts
 from cellbycell.common.masks import largest_change
 from cellbycell.common.multi_head_attention import head_width, mask_per_head
 from cellbycell.common.position_similarity import frequencies, similarity
 from cellbycell.common.rotary import stretched
+from cellbycell.common.speculative import (
+    cut_cache,
+    draw,
+    judge,
+    read_on,
+    residual,
+)
 from cellbycell.common.training import learning_rate
 
 __all__ = [
     "DecoderConfig",
     "LlamaConfig",
+    "cut_cache",
     "decoder_layer_parameters",
+    "deepseek_config",
+    "draw",
     "frequencies",
+    "from_q4_0",
+    "from_q8_0",
     "head_width",
+    "judge",
     "largest_change",
     "layer_parameters",
     "learning_rate",
     "llama_parts",
     "mask_per_head",
+    "packed_text",
+    "packed_value",
+    "read_gguf",
+    "read_on",
+    "read_tensor",
+    "read_value",
+    "residual",
     "similarity",
     "stretched",
+    "to_q4_0",
+    "to_q8_0",
+    "write_gguf",
 ]

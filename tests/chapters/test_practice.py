@@ -173,6 +173,27 @@ def weights_of(model):
     return [weight.detach().numpy() for weight in model.parameters()]
 
 
+def test_both_frameworks_take_the_same_first_steps(book, tmp_path):
+    """In float64, whose rounding does not show in ten steps."""
+    policy = book["keras"].config.set_dtype_policy
+    policy("float64")
+    try:
+        twin = book["make_model_tf"](book["sizes"])
+    finally:
+        policy("float32")
+    models = {
+        "fit": book["make_model"](book["sizes"]).double(),
+        "fit_tf": twin,
+    }
+    some = book["training_pairs"], book["validation_pairs"][:50]
+    found = [
+        book[fit](model, *some, tmp_path / fit, 10, every=1, patience=10)
+        for fit, model in models.items()
+    ]
+    losses = [[loss for _, loss, *_ in history] for history in found]
+    assert np.allclose(*losses, rtol=0, atol=1e-5)
+
+
 @pytest.mark.parametrize("kind", ["", "_tf"])
 def test_fit_stops_early_and_keeps_the_best_weights(book, kind, tmp_path):
     """With a rate of zero no loss is lower than the first."""

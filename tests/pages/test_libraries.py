@@ -156,3 +156,47 @@ def test_standard_deviation(check_numbers):
         std_torch=torch.tensor(row).std(),
         std_tf=tf.math.reduce_std(tf.constant(row)),
     )
+
+
+def quantised_by_keras(weights, config=None):
+    """Return a Dense layer of these weights for one output, in int8."""
+    import keras
+
+    layer = keras.layers.Dense(1, use_bias=False)
+    layer.build((None, len(weights)))
+    layer.set_weights([np.array(weights)[:, None]])
+    layer.quantize("int8", config=config)
+    return layer
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # in Keras' own code
+def test_the_step_of_a_quantised_weight(check_numbers):
+    import torch
+    from gguf import GGMLQuantizationType
+    from gguf.quants import quantize
+    from keras.quantizers import Int8QuantizationConfig
+
+    observer = torch.ao.quantization.MinMaxObserver(
+        dtype=torch.qint8, qscheme=torch.per_tensor_symmetric
+    )
+    observer(torch.tensor([1.0, -0.5]))
+    block = np.zeros((1, 32), "float32")
+    block[0, :2] = 1, -0.5
+
+    def step(kind):
+        """Return the scale at the start of a block, in float16."""
+        rows = quantize(block, GGMLQuantizationType[kind])
+        return float(rows[0, :2].copy().view("<f2")[0])
+
+    rows = np.array([[1000.0, 3.0]], "float32")
+    alone = Int8QuantizationConfig(activation_quantizer=None)
+    check_numbers(
+        steps_keras=float(quantised_by_keras([1.0, -0.5]).kernel_scale[0]),
+        steps_observer=1 / observer.calculate_qparams()[0].item(),
+        steps_q8_0=1 / step("Q8_0"),
+        steps_q4_0=1 / step("Q4_0"),
+        sum_by_keras=float(quantised_by_keras([1.0, 1.0])(rows)[0, 0]),
+        sum_of_weights_alone=float(
+            quantised_by_keras([1.0, 1.0], alone)(rows)[0, 0]
+        ),
+    )

@@ -64,3 +64,23 @@ def test_the_same_seed_other_tokens():
     one = torch.multinomial(torch.ones(100, 5), 1)
     other = tf.random.categorical(tf.zeros((100, 5)), 1)
     assert not np.array_equal(one, other)
+
+
+def test_what_a_draft_proposes(check_numbers):
+    import tensorflow as tf
+    from keras_hub.samplers import RandomSampler, SpeculativeSampler
+
+    logits = tf.math.log([[0.5, 0.25, 0.25]])
+    sampler = SpeculativeSampler(
+        num_speculative_tokens=1, base_sampler=RandomSampler(), seed=0
+    )
+
+    def reads(prompt, cache, index):
+        return logits, None, cache
+
+    def proposed():
+        prompt, mask = tf.zeros((1, 2), tf.int32), tf.constant([[True, False]])
+        row = sampler(reads, prompt, index=1, mask=mask, draft_next=reads)
+        return int(row[0, 1])
+
+    check_numbers(kinds_by_keras_hub=len({proposed() for _ in range(60)}))

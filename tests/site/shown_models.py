@@ -22,6 +22,8 @@ def write(book, step, position):
         }
     for s in range(8):
         parts[f"written-{s}"] = words[s] if s < step else ""
+        best = book["vocabulary"][logits[s].argmax()] if s < step else ""
+        parts[f"next-{s}"] = best.strip("<>")
         parts[f"past-{s}"] = (
             f"{past[position, s]:.2f}" if s <= position else ""
         )

@@ -30,6 +30,7 @@ MODULES = {"math", "np", "torch", "nn", "F", "tf", "keras"}
 ALONE = re.compile(r"\$(?:[\w\\{}]+ ?= ?)?([-−]?\d[\d.]+)\$")
 NO_SENTENCE = [
     r"(?ms)^(`{3,}|~{3,}).*?^\1",
+    r"(?s)<pre>.*?</pre>",
     r"(?s)<!--.*?-->",
     r"(?s)\$\$.*?\$\$",
     r"`[^`]*`",

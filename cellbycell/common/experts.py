@@ -1,0 +1,30 @@
+"""Experts in earnest: its common part, for what comes after it.
+
+Built and explained in the chapter *Experts in earnest* of the book.
+Written by `make package`: change it in the chapter.
+"""
+
+from types import SimpleNamespace
+
+
+def deepseek_config(said):
+    """Return the fields of a config.json as attributes, and some switches.
+
+    Raises ValueError if it says what run_deepseek does not compute.
+    """
+    wanted = {"model_type": "deepseek_v3", "hidden_act": "silu"}
+    wanted |= {"norm_topk_prob": True, "rope_interleave": True}
+    wanted |= {"attention_bias": False, "tie_word_embeddings": False}
+    rope = said.get("rope_parameters") or {}
+    wrong = [n for n, value in wanted.items() if said.get(n) != value]
+    if rope.get("rope_type") != "default":
+        wrong.append("rope_parameters")
+    if not said.get("q_lora_rank"):
+        wrong.append("q_lora_rank")
+    if wrong:
+        raise ValueError(f"{', '.join(wrong)}: load it with Transformers.")
+    norm = dict(centred=False, scale_offset=0.0)
+    inner = SimpleNamespace(**norm, epsilon=1e-6)  # whatever the config says
+    switches = norm | dict(biases=(), activation="silu", inner=inner)
+    switches |= dict(base=rope["rope_theta"], epsilon=said["rms_norm_eps"])
+    return SimpleNamespace(**said | switches)

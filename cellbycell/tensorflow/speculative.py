@@ -1,0 +1,63 @@
+"""A draft and a judge: its tensorflow part, for what comes after it.
+
+Built and explained in the chapter *A draft and a judge* of the book.
+Written by `make package`: change it in the chapter.
+"""
+
+import numpy as np
+import tensorflow as tf
+
+from cellbycell.common.speculative import cut_cache, draw, judge, read_on
+from cellbycell.tensorflow.decoder import append_ids_tf, evaluating_tf
+from cellbycell.tensorflow.sampling import filter_logits_tf
+
+
+def probabilities_tf(logits, settings):
+    """Return what tokens are drawn with, as NumPy's, of logits (..., N)."""
+    kept = filter_logits_tf(tf.cast(logits, tf.float64), **settings)
+    return tf.nn.softmax(kept).numpy()
+
+
+def propose_tf(draft, ids, cache, count, end_id, rng, settings):
+    """Return ids (1, T) with what draft draws, its rows (C, N), its cache."""
+    rows = []
+    while len(rows) < count and not (rows and int(ids[0, -1]) == end_id):
+        logits, cache = read_on(draft, ids, cache)
+        rows.append(probabilities_tf(logits[0, -1], settings))
+        new = tf.constant([draw(rows[-1], rng)], ids.dtype)  # (B,)
+        ids = append_ids_tf(ids, new)
+    return ids, rows, cache
+
+
+def speculate_tf(
+    target, draft, token_ids, max_len, count=4, end_id=None, rng=0, **settings
+):
+    """Return token_ids (1, T) and what target writes after them, and rounds.
+
+    target, draft: models with a cache; count: tokens to draft in a round;
+    rng: a seed, or what draws; settings: those of filter_logits, for both;
+    rounds: pairs (drafted, accepted), one for each call of target.
+    """
+    if len(token_ids) != 1:
+        raise ValueError(f"{len(token_ids)} texts: speculate_tf writes one.")
+    rng = np.random.default_rng(rng) if isinstance(rng, int) else rng
+    ids, stop, rounds = token_ids, token_ids.shape[1] + max_len, []
+    read, drafted_from, new = [], [], []  # two caches, and the last round
+    with evaluating_tf(target), evaluating_tf(draft):
+        while ids.shape[1] < stop and end_id not in new:
+            start = ids.shape[1]
+            few = min(count, stop - start - 1)
+            ids, q, drafted_from = propose_tf(
+                draft, ids, drafted_from, few, end_id, rng, settings
+            )
+            logits, read = read_on(target, ids, read)
+            p = probabilities_tf(logits[0, -len(q) - 1 :], settings)
+            new = judge(ids[0, start:].numpy().tolist(), p, q, rng)
+            rounds.append((len(q), len(new) - 1))
+            if end_id in new:
+                new = new[: new.index(end_id) + 1]
+            last = tf.constant(new[-1:], ids.dtype)  # (B,)
+            ids = append_ids_tf(ids[:, : start + len(new) - 1], last)
+            read = cut_cache(read, ids.shape[1] - 1)
+            drafted_from = cut_cache(drafted_from, ids.shape[1] - 1)
+    return ids, rounds

@@ -1,0 +1,381 @@
+"""The chapter on fewer bits: what its checkers say, and other programs.
+
+test_exercises.py tries each checker on the stub and the solution.
+"""
+
+import re
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.xdist_group("frameworks")
+
+
+# Wrong answers
+
+
+def in_groups(w, bits, group, over=None, turn=np.round):
+    parts = w.reshape(len(w), -1, group)
+    over = over or 2 ** (bits - 1) - 1
+    with np.errstate(all="ignore"):
+        scale = np.abs(parts).max(-1, keepdims=True) / over
+        return (turn(parts / scale) * scale).reshape(w.shape)
+
+
+def with_zeros(w, *given, **more):
+    return np.nan_to_num(in_groups(w, *given, **more))
+
+
+def whole(w, bits, group):
+    parts = w.reshape(len(w), -1, group)
+    scale = np.abs(parts).max(-1, keepdims=True) / (2 ** (bits - 1) - 1)
+    return np.round(parts / scale).reshape(w.shape)
+
+
+def read(block, form="<f2", by=1):
+    scale = np.frombuffer(block[:2].tobytes(), form)[0].astype(float)
+    return by * scale, block[2:] & 15, block[2:] >> 4
+
+
+def unpacked(block, join=None, level=lambda n: n - 8.0, form="<f2"):
+    scale, low, high = read(block, form)
+    join = join or np.concatenate
+    return scale * level(join([low, high]).astype(float))
+
+
+WRONG = {
+    "block_bytes": {
+        "scales are forgotten": lambda n, bits: n * bits // 8,
+        "these are bits": lambda n, bits: n // 32 * (32 * bits + 16),
+        "not four": lambda n, bits: n // 32 * (4 * bits + 4),
+        "not one": lambda n, bits: n // 32 * (4 * bits + 1),
+        "serves a block": lambda n, bits: n * bits // 8 + 2,
+        "a block is 32": lambda n, bits: n,
+    },
+    "rounded": {
+        "columns of one row": lambda w, b, g: in_groups(w.T.copy(), b, g).T,
+        "not each row": lambda w, b, g: in_groups(w, b, w.shape[1]),
+        "serves all": lambda w, b, g: in_groups(
+            w.reshape(1, -1), b, w.size
+        ).reshape(w.shape),
+        "the largest level is": lambda w, b, g: in_groups(
+            w, b, g, 2 ** (b - 1)
+        ),
+        "not down": lambda w, b, g: in_groups(w, b, g, turn=np.floor),
+        "towards zero": lambda w, b, g: in_groups(w, b, g, turn=np.trunc),
+        "whole numbers": whole,
+        "nothing is rounded": lambda w, b, g: w,
+        "do not divide by it": in_groups,
+        "round, and multiply again": lambda w, b, g: 2 * w,
+    },
+    "unpacked": {
+        "every second one": lambda block: unpacked(
+            block, lambda both: np.stack(both, 1).ravel()
+        ),
+        "low nibbles come first": lambda block: unpacked(
+            block, lambda both: np.concatenate(both[::-1])
+        ),
+        "two's complement": lambda block: unpacked(
+            block, level=lambda n: np.where(n > 7, n - 16, n)
+        ),
+        "a level is its nibble": lambda block: unpacked(
+            block, level=lambda n: n
+        ),
+        "cannot be negative": lambda block: unpacked(
+            block, level=lambda n: (n - 8) % 256
+        ),
+        "scale is missing": lambda block: (
+            np.concatenate(read(block)[1:]) - 8.0
+        ),
+        "low byte first": lambda block: unpacked(block, form=">f2"),
+        "may be negative": lambda block: (
+            unpacked(block) * np.sign(read(block)[0])
+        ),
+        "all low nibbles first": lambda block: unpacked(block) + 1,
+    },
+    "undone": {
+        "divided once more": lambda w, c: w / c,
+        "not to rows": lambda w, c: w * c[:, None],
+        "multiply the columns": lambda w, c: w / c[:, None],
+        "not changed": lambda w, c: w,
+        "one factor now": lambda w, c: w * c.max(),
+        "is not x @ w.T": lambda w, c: w + c,
+    },
+}
+
+
+def test_wrong_answer_is_named(verdict, says):
+    assert says in verdict
+
+
+# Other programs
+
+
+def weights(*shape, seed=0):
+    rng = np.random.default_rng(seed)
+    w = rng.standard_normal(shape).astype("float32")
+    w.reshape(-1, 32)[1] = 0
+    w.reshape(-1, 32)[2] *= 1e-6
+    w.reshape(-1, 32)[3, 4:7] = [0.5, -40, 40]
+    # Halves, and what is just below a half, in steps of one.
+    halves = np.arange(32) - 15.5
+    w.reshape(-1, 32)[4] = [*halves[:-2], np.float32(0.49999997), -127]
+    w.reshape(-1, 32)[5] = halves / 15.5 * 8
+    return w
+
+
+@pytest.mark.parametrize("kind", ["Q8_0", "Q4_0"])
+def test_bytes_are_those_of_gguf(book, kind):
+    import gguf
+    import torch
+    from transformers.integrations.gguf.dequant import dequantize
+
+    to, back = (book[f"{way}_{kind.lower()}"] for way in ("to", "from"))
+    number = gguf.GGMLQuantizationType[kind]
+    for seed in range(3):
+        w = weights(24, 64, seed=seed)
+        blocks = to(w)
+        theirs = gguf.quants.quantize(w, number)
+        assert np.array_equal(blocks.ravel(), theirs.ravel())
+        rough = back(blocks).reshape(w.shape)
+        assert np.array_equal(rough, gguf.quants.dequantize(theirs, number))
+        theirs = dequantize(torch.from_numpy(blocks).ravel(), int(number))
+        assert np.array_equal(rough, theirs.reshape(w.shape))
+
+
+@pytest.mark.parametrize("kind", ["F32", "Q8_0", "Q4_0"])
+def test_gguf_reads_the_file(book, kind):
+    import gguf
+
+    path = Path(book["home"].name) / f"names-{kind}.gguf"
+    meta, tensors = book["read_gguf"](path)
+    reader = gguf.GGUFReader(path)
+    assert [x.name for x in reader.tensors] == [*tensors]
+    types = {x.tensor_type.name for x in reader.tensors}
+    assert types == {"F32", kind}
+    for x in reader.tensors:
+        theirs = gguf.quants.dequantize(x.data, x.tensor_type)
+        assert np.array_equal(
+            theirs.reshape(tensors[x.name].shape), tensors[x.name]
+        )
+    for name, value in meta.items():
+        found = reader.fields[name].contents()
+        assert found == value, name
+
+
+def test_a_file_of_gguf_is_read(book, tmp_path):
+    """Lists, whole numbers of all sizes and half precision."""
+    import gguf
+
+    path = tmp_path / "x.gguf"
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_array("tokens", ["a", "ü", ""])
+    writer.add_array("scores", [1.5, -2.0])
+    writer.add_uint8("u8", 255)
+    writer.add_int8("i8", -1)
+    writer.add_uint16("u16", 65535)
+    writer.add_int16("i16", -2)
+    writer.add_int32("i32", -3)
+    writer.add_uint64("u64", 2**40)
+    writer.add_int64("i64", -(2**40))
+    writer.add_float64("f64", 0.1)
+    writer.add_bool("yes", True)
+    w = weights(6, 64)
+    writer.add_tensor("half", w.astype(np.float16))
+    blocks = gguf.quants.quantize(w, gguf.GGMLQuantizationType.Q4_0)
+    kind = gguf.GGMLQuantizationType.Q4_0
+    writer.add_tensor("blocks", blocks, raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    meta, tensors = book["read_gguf"](path)
+    assert meta == {
+        "general.architecture": "llama",
+        "tokens": ["a", "ü", ""],
+        "scores": [1.5, -2.0],
+        "u8": 255,
+        "i8": -1,
+        "u16": 65535,
+        "i16": -2,
+        "i32": -3,
+        "u64": 2**40,
+        "i64": -(2**40),
+        "f64": 0.1,
+        "yes": True,
+    }
+    assert np.array_equal(tensors["half"], w.astype(np.float16))
+    assert np.array_equal(
+        tensors["blocks"], gguf.quants.dequantize(blocks, kind)
+    )
+
+
+@pytest.mark.parametrize("kind", ["F32", "Q8_0", "Q4_0"])
+def test_transformers_reads_the_same_model(book, kind):
+    from transformers import AutoModelForCausalLM
+    from transformers.utils import logging
+
+    cell = next(
+        cell.source
+        for cell in book_cells("bits")
+        if "gguf_file=" in cell.source and "```python" in cell.source
+    )
+    (line,) = re.findall(r"```python\n(.*?)\n```", cell, re.DOTALL)
+    logging.disable_progress_bar()
+    names = {
+        "AutoModelForCausalLM": AutoModelForCausalLM,
+        "folder": book["home"].name,
+    }
+    exec(line.replace("names.gguf", f"names-{kind}.gguf"), names)
+    theirs, ours = names["model"], book["from_file"][kind]
+    ids = book["prompts"]
+    difference = (theirs(ids).logits - ours(ids)).abs().max()
+    assert difference < 1e-4
+    weights = book["llama_weights"](ours)
+    for name, w in theirs.state_dict().items():
+        assert book["torch"].equal(w, weights[name]), name
+
+
+def test_transformers_reads_the_same_switches(book, tmp_path):
+    from transformers import AutoConfig
+
+    said, tensors = book["read_checkpoint"](book["folder"])
+    changed = said | {"rms_norm_eps": 1e-3, "rope_theta": 5e5}
+    book["write_folder"](tmp_path / "folder", changed, tensors)
+    path = tmp_path / "x.gguf"
+    book["llama_to_gguf"](tmp_path / "folder", path, 0)
+    theirs = AutoConfig.from_pretrained(tmp_path, gguf_file=path.name)
+    for name, value in changed.items():
+        if name == "rope_theta":
+            assert theirs.rope_parameters[name] == value
+        elif name == "rms_norm_eps":
+            assert np.isclose(theirs.rms_norm_eps, value)
+        else:
+            assert getattr(theirs, name) == value, name
+    back = tmp_path / "back"
+    book["gguf_to_folder"](path, back)
+    found, _ = book["read_checkpoint"](back)
+    assert found.pop("rms_norm_eps") == np.float32(1e-3)
+    assert found == {k: v for k, v in changed.items() if k != "rms_norm_eps"}
+
+
+def book_cells(stem):
+    from tools.notebooks import Notebook
+    from tools.settings import BOOK
+
+    return Notebook.read(BOOK / f"{stem}.ipynb").cells
+
+
+def test_pytorch_quantises_each_row_alike(book):
+    torch = book["torch"]
+    w = torch.tensor(weights(24, 64))
+    whole, scale = book["quantise"](w, group=64)
+    scales, zeros = scale[:, 0, 0].double(), torch.zeros(24, dtype=torch.long)
+    with warnings.catch_warnings(action="ignore"):  # deprecated since 2.13
+        theirs = torch.quantize_per_channel(w, scales, zeros, 0, torch.qint8)
+    assert torch.equal(theirs.int_repr(), whole[:, 0])
+    assert torch.equal(theirs.dequantize(), book["restore"](whole, scale))
+
+
+def test_int8_sums_are_those_of_both_libraries(book):
+    torch, tf = book["torch"], book["tf"]
+    x, w = torch.tensor(weights(32, 64)), torch.tensor(weights(24, 64, seed=1))
+    x, w = (book["quantise"](y, group=64)[0][:, 0] for y in (x, w))
+    sums = x.int() @ w.int().T
+    assert torch.equal(torch._int_mm(x, w.T.contiguous()), sums)
+    theirs = tf.matmul(
+        x.numpy(), w.numpy(), transpose_b=True, output_type=tf.int32
+    )
+    assert np.array_equal(theirs, sums)
+
+
+def test_tensorflow_and_keras_round_weights_alone(book):
+    tf, keras = book["tf"], book["keras"]
+    from keras.quantizers import Int8QuantizationConfig
+
+    w, x = weights(24, 64), weights(8, 64, seed=1)
+    w[1:3] = weights(2, 192, seed=2)[:, :64]  # no row is tiny
+    whole, scale = book["quantise_tf"](tf.constant(w), group=64)
+    rough = book["restore_tf"](whole, scale)
+    top = 127 * scale[:, 0, 0]
+    theirs = tf.quantization.fake_quant_with_min_max_vars_per_channel(
+        w.T, -top, top, num_bits=8, narrow_range=True
+    )
+    assert np.allclose(tf.transpose(theirs), rough, atol=1e-5)
+    dense = keras.layers.Dense(24, use_bias=False)
+    dense.build((None, 64))
+    dense.set_weights([w.T])
+    config = Int8QuantizationConfig(activation_quantizer=None)
+    dense.quantize("int8", config=config)
+    assert np.allclose(dense(x), x @ rough.numpy().T, atol=1e-3)
+
+
+# The chapter's own
+
+
+def test_rounding_writes_no_other_letter(book):
+    """Another machine moves a logit by a few millionths."""
+    names = {**book["models"], "unsorted": book["wrong"]}
+    for name, model in names.items():
+        ids = book["generate"](model, book["prompts"], 14)
+        best = model(ids)[:, 8:-1].topk(2).values
+        going = (ids[:, 9:] != 0) | (ids[:, 8:-1] != 0)
+        gaps = (best[..., 0] - best[..., 1])[going]
+        assert gaps.min() > 0.003, name
+
+
+def test_other_favourites_were_nearly_as_likely(book):
+    torch, ids = book["torch"], book["ids"]
+    with torch.no_grad():
+        exact, rough = (book["models"][n](ids)[:, :-1] for n in ("exact", 4))
+    best = exact.log_softmax(-1).topk(2).values
+    gaps = (best[..., 0] - best[..., 1])[book["inside"]]
+    other = (exact.argmax(-1) != rough.argmax(-1))[book["inside"]]
+    assert gaps[other].median() < 0.25 < 0.5 < gaps[~other].median()
+
+
+def test_files_are_as_small_as_is_said(book):
+    whole, eight, four = (
+        (Path(book["home"].name) / f"names-{kind}.gguf").stat().st_size
+        for kind in ("F32", "Q8_0", "Q4_0")
+    )
+    assert 1 / 4 < eight / whole < 0.28 and 1 / 7 < four / whole < 1 / 6
+    assert book["same"]["trained"] == 0.79 and book["same"]["random"] == 0.6
+
+
+def test_sorting_is_undone(book):
+    w = np.arange(48).reshape(24, 2)
+    for heads in (1, 2, 3, 4):
+        back = book["sort_for_halves"](book["sort_for_pairs"](w, heads), heads)
+        assert np.array_equal(back, w)
+    torch = book["torch"]
+    from cellbycell.pytorch import pairs_to_halves
+
+    theirs = pairs_to_halves(torch.tensor(w), 4)
+    assert np.array_equal(book["sort_for_halves"](w, 4), theirs)
+
+
+def test_a_file_with_another_tensor_is_refused(book, tmp_path):
+    path = Path(book["home"].name) / "names-F32.gguf"
+    meta, tensors = book["read_gguf"](path)
+    turns = {"rope_freqs.weight": np.ones(8, "float32")}
+    without = {k: v for k, v in tensors.items() if k != "output.weight"}
+    for name, given in [
+        ("rope_freqs", tensors | turns),
+        ("output.weight", without),
+    ]:
+        book["write_gguf"](tmp_path / "x.gguf", meta, given, 0)
+        with pytest.raises(ValueError, match=name):
+            book["gguf_to_folder"](tmp_path / "x.gguf", tmp_path / "folder")
+
+
+def test_the_stored_llama_has_a_scale_a_row(book):
+    """The Llama in the book's pages is rounded as in equation 1."""
+    from cellbycell.live import stored_weights
+
+    for name, w in stored_weights().items():
+        w = book["torch"].tensor(w)
+        rough = book["restore"](*book["quantise"](w, group=w.shape[-1]))
+        assert book["torch"].allclose(rough, w, rtol=1e-3, atol=1e-6), name

@@ -1,0 +1,280 @@
+"""The chapter on speculative decoding: its checkers, and the libraries' law.
+
+test_exercises.py tries each checker on the stub and the solution.
+"""
+
+import numpy as np
+import pytest
+import torch
+
+pytestmark = pytest.mark.xdist_group("frameworks")
+
+
+# Wrong answers
+
+
+def softmax(logits):
+    return np.exp(logits) / np.exp(logits).sum()
+
+
+def over_sum(row):
+    return row / row.sum()
+
+
+def struck_out(p, q):
+    return over_sum(p * (np.arange(len(p)) != (p / q).argmin()))
+
+
+def cut(p, q):
+    return np.maximum(p - q, 0)
+
+
+def agreeing(drafted, wanted):
+    return int((drafted == wanted[:-1]).cumprod().sum())
+
+
+def added(drafted, wanted, end_id):
+    for i, token in enumerate(wanted):
+        if token == end_id or i == len(drafted) or drafted[i] != token:
+            return i + 1
+
+
+def powers(alpha, last, first=0):
+    return (alpha ** np.arange(first, last)).sum()
+
+
+def overlap(p, q):
+    return np.minimum(p, q).sum()
+
+
+WRONG = {
+    "missing": {
+        "drawn from p again": lambda p, q: p,
+        "do not sum to one": cut,
+        "this is what q has": lambda p, q: over_sum(cut(q, p)),
+        "is no probability": lambda p, q: over_sum(abs(p - q)),
+        "was certain is struck out": struck_out,
+        "negative numbers": lambda p, q: p - q,
+        "cut p - q at zero, and": lambda p, q: q,
+        "0 / 0 is NaN": [
+            lambda p, q: over_sum(cut(p, q)),
+            lambda p, q: cut(p, q) / max(cut(p, q).sum(), 1e-9),
+        ],
+    },
+    "added": {
+        "own token is forgotten": lambda d, w, e: added(d, w, e) - 1,
+        "up to the first that differs": lambda d, w, e: (
+            (d == w[:-1]).sum() + 1
+        ),
+        "behind the end is counted": lambda d, w, e: agreeing(d, w) + 1,
+        "rejected tokens are counted": lambda d, w, e: len(w),
+        "count those that agree": lambda d, w, e: 0 * e + 9,
+    },
+    "speedup": {
+        "free token is forgotten": lambda a, k, s: (
+            powers(a, k + 1, 1) / (1 + k * s)
+        ),
+        "one token too many": lambda a, k, s: powers(a, k + 2) / (1 + k * s),
+        "later tokens are lost": lambda a, k, s: (1 + a * k) / (1 + k * s),
+        "draft takes time": lambda a, k, s: powers(a, k + 1),
+        "for each drafted token": lambda a, k, s: powers(a, k + 1) / (1 + s),
+        "as slow": lambda a, k, s: (1 + k * s) / powers(a, k + 1),
+        "also a call of the target": lambda a, k, s: (
+            powers(a, k + 1) / (k * s)
+        ),
+        "divide what a round brings": lambda a, k, s: 1.0,
+        "is 0 / 0": lambda a, k, s: (
+            (1 - np.float64(a) ** (k + 1)) / (1 - a) / (1 + k * s)
+        ),
+    },
+    "share_accepted": {
+        "is not used": lambda z, y, t: overlap(softmax(z), softmax(y)),
+        "q is what was drawn from": lambda z, y, t: (
+            softmax(y / t) * np.minimum(1, softmax(z) / softmax(y))
+        ).sum(),
+        "target has no temperature": lambda z, y, t: overlap(
+            softmax(z / t), softmax(y / t)
+        ),
+        "probability of a rejection": lambda z, y, t: (
+            1 - overlap(softmax(z), softmax(y / t))
+        ),
+        "would draw, too": lambda z, y, t: softmax(z) @ softmax(y / t),
+        "divide the logits": lambda z, y, t: overlap(
+            softmax(z), softmax(y * t)
+        ),
+        "sum to one again": lambda z, y, t: overlap(
+            softmax(z), softmax(y) / t
+        ),
+        "sum the smaller": lambda z, y, t: 1.0,
+    },
+}
+
+
+def test_wrong_answer_is_named(verdict, says):
+    assert says in verdict
+
+
+# The law of Transformers, and of KerasHub
+
+
+def test_transformers_judges_with_the_same_law(book, monkeypatch):
+    """Each proposal: where it stops accepting, and what it draws then."""
+    from transformers.generation.utils import _speculative_sampling
+
+    p, q = (torch.tensor(x.astype(float)) for x in (book["p"], book["q"]))
+    drawn_from = []
+
+    def multinomial(probs, num_samples):
+        drawn_from.append(probs.flatten())
+        return torch.zeros(1, 1, dtype=torch.long)
+
+    monkeypatch.setattr(torch, "multinomial", multinomial)
+    new_logits = torch.stack([p, p]).log()[None]
+    for token in range(4):
+        accept = float(book["accept"][token])
+        for uniform, kept in ((accept - 1e-6, 1), (accept + 1e-6, 0)):
+            if uniform > 1:
+                continue
+            monkeypatch.setattr(
+                torch, "rand_like", lambda x, u=uniform: torch.full_like(x, u)
+            )
+            ids = torch.tensor([[0, token]])
+            _, found = _speculative_sampling(
+                ids, q.log()[None, None], 1, new_logits
+            )
+            wanted = p if kept else torch.tensor(book["rest"].astype(float))
+            assert int(found) == kept
+            assert torch.allclose(drawn_from[-1], wanted)
+
+
+@pytest.mark.parametrize("temperature", [0.7, 1.5])
+def test_transformers_gives_the_draft_its_temperature_twice(book, temperature):
+    """When this fails, mend the sentence of *In your code*."""
+    target, draft, dot = book["target"], book["draft"], book["dot"]
+
+    def cooler(ids, cache):
+        logits, cache = draft(ids, cache)
+        return logits / temperature, cache
+
+    texts = {}
+    for name, each in {"once": draft, "twice": cooler}.items():
+        texts[name] = []
+        for seed in range(10):
+            torch.manual_seed(seed)
+            ids, _ = book["speculate"](
+                target,
+                each,
+                dot,
+                20,
+                end_id=0,
+                rng=book["of_torch"],
+                temperature=temperature,
+            )
+            texts[name].append(ids.tolist())
+    theirs = []
+    for seed in range(10):
+        torch.manual_seed(seed)
+        ids, _ = book["with_draft"](
+            book["their_target"],
+            book["their_draft"],
+            dot,
+            20,
+            do_sample=True,
+            top_k=0,
+            temperature=temperature,
+            eos_token_id=0,
+        )
+        theirs.append(ids.tolist())
+    assert theirs == texts["twice"] != texts["once"]
+
+
+def test_keras_hub_proposes_the_likeliest_and_divides_by_the_softmax(book):
+    """When this fails, mend *Wrong on purpose*: it says that it is so."""
+    import tensorflow as tf
+    from keras_hub.samplers import RandomSampler, SpeculativeSampler
+
+    hub = SpeculativeSampler(
+        num_speculative_tokens=1, base_sampler=RandomSampler(), seed=0
+    )
+
+    def run_loop(cond, body, model=None, loop_vars=None, **_):
+        while bool(cond(*loop_vars)):
+            loop_vars = body(*loop_vars)
+        return loop_vars
+
+    def row(probs):
+        logits = tf.math.log(tf.constant(probs[None], tf.float32))
+        return lambda prompt, cache, index: (logits, None, cache)
+
+    hub.run_loop = run_loop
+    drawn = [
+        int(
+            hub(
+                row(book["fp"]),
+                tf.zeros((1, 2), tf.int32),
+                index=1,
+                mask=tf.constant([[True, False]]),
+                draft_next=row(book["fq"]),
+            )[0, 1]
+        )
+        for _ in range(150)
+    ]
+    shares = np.bincount(drawn, minlength=4) / len(drawn)
+    assert np.allclose(shares, [1 / 3, 2 / 3, 0, 0], atol=0.15)
+    assert not shares[2:].any()
+
+
+# What the chapter shows with one seed
+
+
+def test_rounding_changes_no_round(book, monkeypatch):
+    """Another machine trains a draft that differs by some thousandths."""
+    gaps = []
+
+    def draw(probs, rng):
+        race = np.log(
+            np.maximum(probs, 1e-30) / rng.exponential(size=len(probs))
+        )
+        best = np.sort(race)[-2:]
+        gaps.append(best[1] - best[0])
+        return int(race.argmax())
+
+    def judge(drafted, p, q, rng):
+        uniform = rng.random(len(drafted))
+        for i, token in enumerate(drafted):
+            ratio = p[i][token] / q[i][token]
+            if ratio < 1:
+                gaps.append(abs(np.log(uniform[i] / ratio)))
+            if uniform[i] >= ratio:
+                rest = book["residual"](p[i], q[i])
+                return [*drafted[:i], draw(rest, rng)]
+        return [*drafted, draw(p[-1], rng)]
+
+    given = book["speculate"].__globals__
+    monkeypatch.setitem(given, "draw", draw)
+    monkeypatch.setitem(given, "judge", judge)
+    names = [
+        book["in_rounds"](
+            *book["speculate"](
+                book["target"], book["draft"], book["dot"], 20, 4, 0, seed
+            )
+        )
+        for seed in SEEDS
+    ]
+    assert names == book["names"]
+    assert min(gaps) > 0.03
+
+
+def test_rounds_bring_as_much_as_predicted(book):
+    """The formula takes one alpha for all positions."""
+    kept = []
+    for seed in range(60):
+        _, rounds = book["speculate"](
+            book["target"], book["draft"], book["dot"], 20, 4, 0, seed
+        )
+        kept += [accepted for drafted, accepted in rounds if drafted == 4]
+    wanted = book["tokens_a_call"](book["shared"], 4)
+    assert len(kept) > 150 and abs(1 + np.mean(kept) - wanted) < 0.3
+
+
+SEEDS = (63, 166, 211, 215, 255, 265)

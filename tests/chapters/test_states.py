@@ -1,0 +1,201 @@
+"""The chapter on states: what its checkers say, and other families.
+
+test_exercises.py tries each checker on the stub and the solution.
+"""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+pytestmark = pytest.mark.xdist_group("frameworks")
+
+
+# Wrong answers
+
+
+def written_by(rule):
+    def write(keys, values, decays, betas):
+        state = np.zeros((keys.shape[1], values.shape[1]))
+        for k, v, g, b in zip(keys, values, decays, betas, strict=True):
+            state = rule(state, k, v, np.exp(g), b)
+        return state
+
+    return write
+
+
+def out(k, v):
+    return np.outer(k, v)
+
+
+def fades(decays):
+    total = decays.cumsum()
+    return np.exp(total[:, None] - total)
+
+
+def chunk(faded=True, inside=True, state_part=True, future=False, own=False):
+    def read(query, key, value, decays, state):
+        total = decays if own else decays.cumsum()
+        factor = np.exp(total)[:, None] if faded else 1
+        old = factor * (query @ state) if state_part else 0
+        fade = fades(decays) if inside is True else 1
+        fade = fade if future else np.tril(fade * np.ones((4, 4)))
+        return old + (0 if inside is None else (query @ key.T * fade) @ value)
+
+    return read
+
+
+WRONG = {
+    "write_all": {
+        "before the fading": written_by(
+            lambda s, k, v, g, b: g * s + out(k, b * (v - k @ s))
+        ),
+        "scales the value only": written_by(
+            lambda s, k, v, g, b: g * s + out(k, b * v - k @ (g * s))
+        ),
+        "nothing is subtracted": written_by(
+            lambda s, k, v, g, b: g * s + out(k, b * v)
+        ),
+        "the new value fades": written_by(
+            lambda s, k, v, g, b: g * (s + out(k, b * (v - k @ s)))
+        ),
+        "does not fade": written_by(
+            lambda s, k, v, g, b: s + out(k, b * (v - k @ s))
+        ),
+        "take exp": written_by(
+            lambda s, k, v, g, b: (
+                np.log(g) * s + out(k, b * (v - k @ (np.log(g) * s)))
+            )
+        ),
+        "beta is not used": written_by(
+            lambda s, k, v, g, b: g * s + out(k, v - k @ (g * s))
+        ),
+        "subtract what the key": lambda k, v, g, b: k.T @ v,
+    },
+    "what_is_left": {
+        "own decay fades": lambda g: np.tril(fades(g) * np.exp(g)),
+        "future is not zero": fades,
+        "are exchanged": lambda g: np.tril(fades(g)).T,
+        "these are logarithms": lambda g: np.tril(np.log(fades(g))),
+        "exp gives 1": lambda g: np.exp(np.tril(np.log(fades(g)))),
+        "at the start": lambda g: np.tril(
+            np.exp(g.cumsum())[:, None] * np.ones(len(g))
+        ),
+        "wrong sign": lambda g: np.tril(1 / fades(g)),
+        "sum of the decays after s": lambda g: np.eye(len(g)),
+        "mask first": lambda g: fades(g) * np.tri(len(g)),
+    },
+    "read_chunk": {
+        "on its way to a token": chunk(faded=False),
+        "state is forgotten": chunk(state_part=False),
+        "by its own decay": chunk(own=True),
+        "tokens of the chunk do not fade": chunk(inside=False),
+        "the future is read": chunk(future=True),
+        "not the chunk": chunk(inside=None),
+        "add what the faded state": chunk(False, False),
+    },
+    "betas_for": {
+        "and stays 0": lambda bits: bits,
+        "triples the state": lambda bits: -2 * bits,
+        "a zero changes the sign": lambda bits: 2 + 0 * bits,
+        "ones do not": lambda bits: 2 - 2 * bits,
+        "these are the states": lambda bits: 1 - 2 * (bits.cumsum() % 2),
+        "the factors": lambda bits: 1 - 2 * bits,
+        "keeps a state": lambda bits: bits / 2,
+    },
+}
+
+
+def test_wrong_answer_is_named(verdict, says):
+    assert says in verdict
+
+
+# What the chapter defines, beyond the rows that it shows
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_only_the_delta_rule_answers_all(book, seed):
+    """The order of the rules holds for other weights, too."""
+    shares = {}
+    for rule in ("softmax", "sum", "delta"):
+        model = book["StateModel"](72, 32, 8, rule)
+        book["initialise"](model, seed)
+        book["learn"](
+            model,
+            book["train_texts"],
+            rate=0.02,
+            seed=seed,
+            loss_of=book["recall_loss"],
+        )
+        said = model(torch.tensor(book["questions"]))[:, 16:].argmax(-1)
+        shares[rule] = (said.numpy() == book["answers"]).mean()
+    assert max(shares["softmax"], shares["sum"]) < 0.75
+    assert shares["delta"] > 0.97
+
+
+def test_lightning_attention_has_one_decay_a_head(book):
+    from transformers import MiniMaxConfig
+    from transformers.models.minimax import modeling_minimax as minimax
+
+    config = MiniMaxConfig(
+        vocab_size=13,
+        hidden_size=24,
+        intermediate_size=20,
+        num_hidden_layers=2,
+        num_attention_heads=6,
+        num_key_value_heads=2,
+        head_dim=4,
+        block_size=4,
+        layer_types=["linear_attention", "full_attention"],
+    )
+    torch.manual_seed(0)
+    layer = minimax.MiniMaxLightningAttention(config, 0)
+    x = torch.tensor(book["sines"](2, 11, 24))
+    theirs, their_state = layer(x, None, None)
+    heads = F.silu(layer.qkv_proj(x)).unflatten(-1, (6, 12)).transpose(1, 2)
+    decay = -layer.slope_rate[:, 0].expand(2, 6, 11)
+    ours, state = book["in_chunks"](
+        book["linear_chunk"],
+        5,
+        *heads.split(4, -1),
+        decay,
+        state=torch.zeros(2, 6, 4, 4),
+    )
+    ours = layer.norm(ours.transpose(1, 2).flatten(-2))
+    ours = layer.out_proj(torch.sigmoid(layer.output_gate(x)) * ours)
+    assert torch.allclose(ours, theirs, atol=1e-5)
+    assert torch.allclose(state, their_state, atol=1e-5)
+
+
+def test_the_layer_is_that_of_keras_hub(book):
+    config, name = book["config"], "model.layers.0.linear_attn"
+    weights, tf = book["weights"], book["tf"]
+    layer = book["hub"].Qwen3_5GatedDeltaNet(24, 2, 6, 4, 5, 4)
+    layer.build((None, None, 24))
+    own = {
+        part.removeprefix(f"{name}."): weights[part].numpy()
+        for part in weights
+        if part.startswith(name)
+    }
+    for part in "in_proj_qkv in_proj_z in_proj_b in_proj_a out_proj".split():
+        getattr(layer, part).kernel.assign(own[f"{part}.weight"].T)
+    layer.conv1d_weight.assign(own["conv1d.weight"][:, 0])
+    layer.dt_bias.assign(own["dt_bias"])
+    layer.A_log.assign(own["A_log"])
+    layer.norm.weights[0].assign(own["norm.weight"])
+    x = tf.constant(book["sines"](2, 9, 24))
+    theirs = layer(x)
+    theirs = theirs[0] if isinstance(theirs, tuple) else theirs
+    ours, _ = book["delta_net_tf"](x, book["weights_tf"], name, config)
+    np.testing.assert_allclose(ours, theirs, atol=1e-4)
+
+
+def test_the_whole_model_in_many_parts(book):
+    """Parts across the chunks of 64, with a state and without."""
+    ids = torch.arange(150)[None] ** 2 % 13
+    with torch.no_grad():
+        whole, _ = book["qwen35"](ids, book["weights"], book["config"])
+        theirs = book["theirs"](ids).logits
+        parts, _ = book["read_in_parts"](ids, [70, 1, 64, 15])
+    assert torch.allclose(whole, theirs, atol=2e-3)
+    assert torch.allclose(parts, whole, atol=2e-3)
