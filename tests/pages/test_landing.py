@@ -46,7 +46,7 @@ def test_it_counts_the_chapters_and_the_hours():
     assert f"about {WORDS[hours]} hours" in INDEX
     said = re.findall(r"(?m)^- \*\*.*?(\w+) (?:more )?hours\.\*\*", INDEX)
     detour, *_ = (n for n in read if n.path.stem == "position_similarity")
-    parts = read[:5], read[5:11], read[11:]
+    parts = read[:5], read[5:11], read[11:16], read[16:]
     times = [sum(minutes(n) for n in p if n is not detour) for p in parts]
     assert said == [WORDS[round(time / 60)] for time in times]
 
