@@ -14,7 +14,7 @@ import numpy as np
 def to_q8_0(w):
     """Return bytes (C, 34) for w (..., D): a float16 scale, then 32 int8.
 
-    D is a multiple of 32, and w within 500,000.
+    D is a multiple of 32; w within 500,000, so that float16 holds the scale.
     """
     blocks = np.asarray(w, np.float32).reshape(-1, 32)  # (C, 32)
     scale = np.abs(blocks).max(1, keepdims=True) / np.float32(127)
@@ -28,7 +28,7 @@ def to_q8_0(w):
 def to_q4_0(w):
     """Return bytes (C, 18) for w (..., D): a float16 scale, then 32 nibbles.
 
-    D is a multiple of 32, and w within 500,000.
+    D is a multiple of 32; w within 500,000, so that float16 holds the scale.
     """
     blocks = np.asarray(w, np.float32).reshape(-1, 32)  # (C, 32)
     largest = np.abs(blocks).argmax(1)[:, None]  # (C, 1)
@@ -55,7 +55,11 @@ def from_q4_0(blocks):
 
 
 def read_value(file, kind):
-    """Return the next value of a GGUF file, of the type with this number."""
+    """Return the next value of a GGUF file, of the type with this number.
+
+    kind: 8 for a text, 9 for a list; others index the letters of struct, such
+    as 4 for uint32 and 10 for uint64.
+    """
     if kind == 9:  # a list
         kind, count = struct.unpack("<IQ", file.read(12))
         return [read_value(file, kind) for _ in range(count)]

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from cellbycell.common.decoder import _model_pairs
+from cellbycell.common.multi_head_attention import _projections
 from cellbycell.pytorch.encoder import (
     AddAndNorm,
     Encoder,
@@ -193,24 +193,44 @@ def greedy_decode(model, source_ids, start_id, end_id, max_len):
     return written
 
 
+def _torch_weights(layer):
+    """Yield the weights of a layer of either stack, in PyTorch's order."""
+    attentions = [layer.attention]
+    norms = [layer.around_attention.norm, layer.around_feed_forward.norm]
+    if hasattr(layer, "cross_attention"):
+        attentions.append(layer.cross_attention)
+        norms.insert(1, layer.around_cross_attention.norm)
+    for attention in attentions:
+        *packed, output = _projections(attention)
+        yield torch.cat([proj.weight for proj in packed])
+        yield torch.cat([proj.bias for proj in packed])
+        yield from output.parameters()
+    for part in (layer.feed_forward, *norms):
+        yield from part.parameters()
+
+
 def to_torch_transformer(model):
     """Return nn.Transformer with the weights of our Transformer."""
     first, dtype = model.decoder.layers[0], model.embedding.weight.dtype
     d_ff, d_model = first.feed_forward.widen.weight.shape
+    sizes = len(model.encoder.layers), len(model.decoder.layers), d_ff
     with warnings.catch_warnings(record=True):  # of the fast path
         library = nn.Transformer(
             d_model,
             first.attention.num_heads,
-            len(model.encoder.layers),
-            len(model.decoder.layers),
-            d_ff,
+            *sizes,
             dropout=0.0,
             batch_first=True,
             norm_first=first.around_attention.norm_first,
             layer_norm_eps=first.around_attention.norm.epsilon,
         ).to(dtype)
-    for theirs, ours in _model_pairs(library, model, lambda p: p.data):
-        theirs.copy_(ours)
+    weights = []
+    for stack in (model.encoder, model.decoder):
+        for layer in stack.layers:
+            weights += _torch_weights(layer)
+        weights += stack.norm.parameters()
+    for theirs, ours in zip(library.parameters(), weights, strict=True):
+        theirs.data.copy_(ours)
     return library
 
 

@@ -47,7 +47,7 @@ def by_sorting(x, chosen, shares, experts):
         expert(part) for expert, part in zip(experts, parts, strict=True)
     ]
     back = torch.cat(blocks)[order.argsort()]  # (..., D)
-    pairs = back.unflatten(0, chosen.shape)  # (T, ..., D)
+    pairs = back.unflatten(0, chosen.shape)  # (..., D)
     return (pairs * shares.unsqueeze(-1)).sum(1)  # (T, D)
 
 
@@ -59,7 +59,7 @@ def balance_loss(scores, count):
     probs = scores.softmax(-1)  # (T, C)
     chosen, _ = choose(scores, count)
     asked = F.one_hot(chosen, scores.shape[-1]).sum(-2)  # (T, C)
-    load = asked.float().mean(0)  # (C,)
+    load = asked.to(probs.dtype).mean(0)  # (C,)
     return scores.shape[-1] * (load * probs.mean(0)).sum()
 
 
@@ -80,7 +80,7 @@ def choose_with_bias(scores, bias, count, to_one=True):
 def move_bias(bias, chosen, speed):
     """Return the bias (C,) after a step: less for experts above the mean."""
     counts = chosen.flatten().bincount(minlength=len(bias))  # (C,)
-    return bias + speed * (counts.float().mean() - counts).sign()
+    return bias + speed * (counts.to(bias.dtype).mean() - counts).sign()
 
 
 def attend_latents(query, turned, latent, shared, up_key, up_value, absorbed):
@@ -90,7 +90,7 @@ def attend_latents(query, turned, latent, shared, up_key, up_value, absorbed):
     rotated part of the keys shared (B, S, ...); up_key (H, K, C), up_value
     (H, V, C). absorbed: make no keys or values. Source: DeepSeek-V2, 2.1.
     """
-    latent, shared = latent.unsqueeze(1), shared.unsqueeze(1)  # (B, 1, ...)
+    latent, shared = latent[:, None], shared[:, None]
     if absorbed:
         scores = (query @ up_key) @ latent.mT  # (B, H, T, S)
     else:
@@ -126,11 +126,11 @@ def latent_attention(x, weights, name, config, cache=None, absorbed=True):
     shared = rotary(shared, positions, config.base)
     if cache is not None:
         latent = torch.cat([cache[0], latent], 1)  # (B, S, C)
-        shared = torch.cat([cache[1], shared], 1)  # (B, S, ...)
+        shared = torch.cat([cache[1], shared], 1)  # (...,): all so far
     up = weights[f"{name}.kv_b_proj.weight"].unflatten(0, (heads, -1))
     up = up.split([widths[0], config.v_head_dim], 1)
     found = attend_latents(query, turned, latent, shared, *up, absorbed)
-    found = merge_heads(found)  # (B, T, ...)
+    found = merge_heads(found)
     return project(found, weights, f"{name}.o_proj", config), (latent, shared)
 
 
@@ -140,11 +140,11 @@ def bias_by_groups(scores, bias, config):
     scores (T, C), bias (C,). Source: DeepSeek-V3, section 2.1.2.
     """
     wish = scores.sigmoid() + bias  # (T, C)
-    groups = wish.unflatten(-1, (config.n_group, -1))  # (T, ..., ...)
+    groups = wish.unflatten(-1, (config.n_group, -1))
     best = groups.topk(2, -1).values.sum(-1).topk(config.topk_group, -1)
-    kept = F.one_hot(best.indices, config.n_group).sum(-2).bool()
+    kept = F.one_hot(best.indices, config.n_group).sum(-2)  # (...,): by group
     kept = kept.repeat_interleave(groups.shape[-1], -1)  # (T, C)
-    return torch.where(kept, bias, -torch.inf)  # (T, C)
+    return torch.where(kept > 0, bias, -torch.inf)  # (T, C)
 
 
 def routed_experts(x, weights, name, config):
@@ -170,7 +170,8 @@ def run_deepseek(weights, token_ids, config, cache=None, absorbed=True):
 
     cache: [] at the start; with it, the logits of the new ids and the cache.
     """
-    x, kept = weights["model.embed_tokens.weight"][token_ids], []  # (B, T, D)
+    x = weights["model.embed_tokens.weight"][token_ids]  # (B, T, D)
+    kept = []
     for i in range(config.num_hidden_layers):
         name, past = f"model.layers.{i}", cache[i] if cache else None
         y = scale_rows(x, weights, f"{name}.input_layernorm", config)

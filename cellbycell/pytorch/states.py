@@ -35,8 +35,8 @@ def linear_chunk(query, key, value, decay, state):
     scores = (query @ key.mT) * fading(decay)  # (..., T, S)
     output = total.exp() * (query @ state) + scores @ value  # (..., T, V)
     left = (total[..., -1:, :] - total).exp()  # (..., T, 1): at the end
-    state = total[..., -1:, :].exp() * state + (left * key).mT @ value
-    return output, state
+    new = (left * key).mT @ value  # (..., K, V)
+    return output, total[..., -1:, :].exp() * state + new
 
 
 def in_chunks(step, size, *inputs, state):
@@ -48,7 +48,8 @@ def in_chunks(step, size, *inputs, state):
     for parts in zip(*(x.split(size, dim=2) for x in inputs), strict=True):
         output, state = step(*parts, state)
         outputs.append(output)
-    return torch.cat(outputs, dim=2), state
+    output = torch.cat(outputs, dim=2)  # (B, H, T, V)
+    return output, state
 
 
 def delta_chunk(query, key, value, decay, beta, state):
@@ -94,7 +95,7 @@ def delta_net(x, weights, name, config, cache=None):
     """
 
     def times(part):
-        return x @ weights[f"{name}.{part}.weight"].mT
+        return x @ weights[f"{name}.{part}.weight"].mT  # (B, T, C)
 
     heads, d_head = config.linear_num_key_heads, config.linear_key_head_dim
     groups = config.linear_num_value_heads // heads
@@ -125,8 +126,9 @@ def delta_net(x, weights, name, config, cache=None):
     output = rms_rows(output, config.rms_norm_eps)
     output = output * weights[f"{name}.norm.weight"]
     gate = split_heads(times("in_proj_z"), heads * groups)  # (B, H, T, V)
-    output = merge_heads(output * F.silu(gate))  # (B, T, H * V)
-    return output @ weights[f"{name}.out_proj.weight"].mT, (past, state)
+    output = merge_heads(output * F.silu(gate))
+    output = output @ weights[f"{name}.out_proj.weight"].mT  # (B, T, D)
+    return output, (past, state)
 
 
 def gated_attention(x, weights, name, config, cache=None):
@@ -136,7 +138,7 @@ def gated_attention(x, weights, name, config, cache=None):
     """
 
     def heads_of(part, count):
-        y = x @ weights[f"{name}.{part}_proj.weight"].mT
+        y = x @ weights[f"{name}.{part}_proj.weight"].mT  # (B, T, C)
         return split_heads(y, count)
 
     def turned(y, part):
@@ -159,8 +161,9 @@ def gated_attention(x, weights, name, config, cache=None):
         value = torch.cat([cache[1], value], dim=2)  # (B, C, S, K)
     mask = slots <= slots[start:, None]  # (T, S)
     output = attend_grouped(query, key, value, mask)
-    output = merge_heads(output * gate.sigmoid())  # (B, T, H * K)
-    return output @ weights[f"{name}.o_proj.weight"].mT, (key, value)
+    output = merge_heads(output * gate.sigmoid())
+    output = output @ weights[f"{name}.o_proj.weight"].mT  # (B, T, D)
+    return output, (key, value)
 
 
 def qwen35(token_ids, weights, config, cache=()):
@@ -174,12 +177,13 @@ def qwen35(token_ids, weights, config, cache=()):
         scale = 1 + weights[f"{name}.weight"]  # (D,)
         return rms_rows(x, config.rms_norm_eps) * scale
 
+    def times(x, name):
+        return x @ weights[f"{name}.weight"].mT  # (B, T, C)
+
     def network(x, name):
-        gate, up, down = (
-            weights[f"{name}.{part}_proj.weight"].mT
-            for part in ("gate", "up", "down")
-        )
-        return (F.silu(x @ gate) * (x @ up)) @ down
+        gate = F.silu(times(x, f"{name}.gate_proj"))  # (B, T, F)
+        wide = gate * times(x, f"{name}.up_proj")  # (B, T, F)
+        return times(wide, f"{name}.down_proj")
 
     x, kept = weights["model.embed_tokens.weight"][token_ids], []
     for i, kind in enumerate(config.layer_types):
@@ -192,4 +196,4 @@ def qwen35(token_ids, weights, config, cache=()):
         x, kept = x + found, [*kept, past]
         y = norm(x, f"{layer}.post_attention_layernorm")
         x = x + network(y, f"{layer}.mlp")
-    return norm(x, "model.norm") @ weights["lm_head.weight"].mT, kept
+    return times(norm(x, "model.norm"), "lm_head"), kept

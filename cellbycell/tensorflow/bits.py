@@ -10,8 +10,8 @@ import tensorflow as tf
 def quantise_tf(w, bits=8, group=32):
     """Return whole numbers (..., C) in int8, and scales (..., 1).
 
-    w (..., D), finite: D columns in groups of C; bits: 2 to 8. Zeros get a
-    tiny scale.
+    w (..., D), finite: D columns in groups of C; bits: 2 to 8. A group
+    of zeros gets a tiny scale.
     """
     top = 2 ** (bits - 1) - 1
     shape = (*w.shape[:-1], -1, group)

@@ -52,7 +52,7 @@ def by_sorting_tf(x, chosen, shares, experts):
         expert(part) for expert, part in zip(experts, parts, strict=True)
     ]
     back = tf.gather(tf.concat(blocks, 0), tf.argsort(order))  # (..., D)
-    pairs = tf.reshape(back, (*chosen.shape, -1))  # (T, ..., D)
+    pairs = tf.reshape(back, (*chosen.shape, x.shape[1]))  # (..., D)
     return tf.reduce_sum(pairs * shares[..., None], 1)  # (T, D)
 
 
@@ -63,7 +63,8 @@ def balance_loss_tf(scores, count):
     """
     probs = tf.nn.softmax(scores)  # (T, C)
     chosen, _ = choose_tf(scores, count)
-    asked = tf.reduce_sum(tf.one_hot(chosen, scores.shape[-1]), -2)  # (T, C)
+    asked = tf.one_hot(chosen, scores.shape[-1], dtype=probs.dtype)  # (..., C)
+    asked = tf.reduce_sum(asked, -2)  # (T, C)
     load = tf.reduce_mean(asked, 0)  # (C,)
     return scores.shape[-1] * tf.reduce_sum(load * tf.reduce_mean(probs, 0))
 
@@ -83,7 +84,8 @@ def choose_with_bias_tf(scores, bias, count, to_one=True):
 
 def move_bias_tf(bias, chosen, speed):
     """Return the bias (C,) after a step: less for experts above the mean."""
-    asked = tf.one_hot(tf.reshape(chosen, [-1]), bias.shape[0])  # (..., C)
+    flat = tf.reshape(chosen, [-1])  # (...,)
+    asked = tf.one_hot(flat, bias.shape[0], dtype=bias.dtype)  # (..., C)
     counts = tf.reduce_sum(asked, 0)  # (C,)
     return bias + speed * tf.sign(tf.reduce_mean(counts) - counts)
 
@@ -98,7 +100,7 @@ def attend_latents_tf(
     (H, V, C). absorbed: make no keys or values. Source: DeepSeek-V2, 2.1.
     """
     times = partial(tf.matmul, transpose_b=True)
-    latent, shared = latent[:, None], shared[:, None]  # (B, 1, ...)
+    latent, shared = latent[:, None], shared[:, None]
     if absorbed:
         scores = times(query @ up_key, latent)  # (B, H, T, S)
     else:
@@ -134,12 +136,12 @@ def latent_attention_tf(x, weights, name, config, cache=None, absorbed=True):
     shared = rotary_tf(shared, positions, config.base)
     if cache is not None:
         latent = tf.concat([cache[0], latent], 1)  # (B, S, C)
-        shared = tf.concat([cache[1], shared], 1)  # (B, S, ...)
+        shared = tf.concat([cache[1], shared], 1)  # (...,): all so far
     up = weights[f"{name}.kv_b_proj.weight"]
-    up = tf.reshape(up, (heads, -1, latent.shape[-1]))  # (H, ..., C)
+    up = tf.reshape(up, (heads, -1, latent.shape[-1]))  # (..., C)
     up = tf.split(up, [widths[0], config.v_head_dim], 1)
     found = attend_latents_tf(query, turned, latent, shared, *up, absorbed)
-    found = merge_heads_tf(found)  # (B, T, ...)
+    found = merge_heads_tf(found)
     return project_tf(found, weights, f"{name}.o_proj", config), (
         latent,
         shared,
@@ -152,12 +154,14 @@ def bias_by_groups_tf(scores, bias, config):
     scores (T, C), bias (C,). Source: DeepSeek-V3, section 2.1.2.
     """
     wish = tf.sigmoid(scores) + bias  # (T, C)
-    groups = tf.reshape(wish, (len(wish), config.n_group, -1))  # (T, ..., ...)
+    shape = len(wish), config.n_group, -1
+    groups = tf.reshape(wish, shape)  # (...,): token, group, expert
     best = tf.reduce_sum(tf.math.top_k(groups, 2).values, -1)
     best = tf.math.top_k(best, config.topk_group).indices
-    kept = tf.reduce_sum(tf.one_hot(best, config.n_group), -2) > 0
+    kept = tf.one_hot(best, config.n_group)  # (...,): token, kept, group
+    kept = tf.reduce_sum(kept, -2)  # (...,): by group
     kept = tf.repeat(kept, groups.shape[-1], -1)  # (T, C)
-    return tf.where(kept, bias, -math.inf)  # (T, C)
+    return tf.where(kept > 0, bias, -math.inf)  # (T, C)
 
 
 def routed_experts_tf(x, weights, name, config):

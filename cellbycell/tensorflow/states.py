@@ -52,7 +52,8 @@ def in_chunks_tf(step, size, *inputs, state):
         parts = (x[:, :, start : start + size] for x in inputs)
         output, state = step(*parts, state)
         outputs.append(output)
-    return tf.concat(outputs, axis=2), state
+    output = tf.concat(outputs, axis=2)  # (B, H, T, V)
+    return output, state
 
 
 def delta_chunk_tf(query, key, value, decay, beta, state):
@@ -131,7 +132,7 @@ def delta_net_tf(x, weights, name, config, cache=None):
     output = rms_rows_tf(output, config.rms_norm_eps)
     output = output * weights[f"{name}.norm.weight"]
     gate = split_heads_tf(times("in_proj_z"), heads * groups)  # (B, H, T, V)
-    output = merge_heads_tf(output * tf.nn.silu(gate))  # (B, T, H * V)
+    output = merge_heads_tf(output * tf.nn.silu(gate))
     out = weights[f"{name}.out_proj.weight"]
     return tf.matmul(output, out, transpose_b=True), (past, state)
 
@@ -166,7 +167,7 @@ def gated_attention_tf(x, weights, name, config, cache=None):
         value = tf.concat([cache[1], value], axis=2)  # (B, C, S, K)
     mask = slots <= slots[start:, None]  # (T, S)
     output = attend_grouped_tf(query, key, value, mask)
-    output = merge_heads_tf(output * tf.sigmoid(gate))  # (B, T, H * K)
+    output = merge_heads_tf(output * tf.sigmoid(gate))
     out = weights[f"{name}.o_proj.weight"]
     return tf.matmul(output, out, transpose_b=True), (key, value)
 
@@ -182,12 +183,13 @@ def qwen35_tf(token_ids, weights, config, cache=()):
         scale = 1 + weights[f"{name}.weight"]  # (D,)
         return rms_rows_tf(x, config.rms_norm_eps) * scale
 
+    def times(x, name):
+        return tf.matmul(x, weights[f"{name}.weight"], transpose_b=True)
+
     def network(x, name):
-        gate, up, down = (
-            tf.linalg.matrix_transpose(weights[f"{name}.{part}_proj.weight"])
-            for part in ("gate", "up", "down")
-        )
-        return (tf.nn.silu(x @ gate) * (x @ up)) @ down
+        gate = tf.nn.silu(times(x, f"{name}.gate_proj"))  # (B, T, F)
+        wide = gate * times(x, f"{name}.up_proj")  # (B, T, F)
+        return times(wide, f"{name}.down_proj")
 
     x, kept = tf.gather(weights["model.embed_tokens.weight"], token_ids), []
     for i, kind in enumerate(config.layer_types):
@@ -200,5 +202,4 @@ def qwen35_tf(token_ids, weights, config, cache=()):
         x, kept = x + found, [*kept, past]
         y = norm(x, f"{layer}.post_attention_layernorm")
         x = x + network(y, f"{layer}.mlp")
-    head = tf.linalg.matrix_transpose(weights["lm_head.weight"])
-    return norm(x, "model.norm") @ head, kept
+    return times(norm(x, "model.norm"), "lm_head"), kept

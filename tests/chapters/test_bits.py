@@ -308,7 +308,7 @@ def test_tensorflow_and_keras_round_weights_alone(book):
     dense.build((None, 64))
     dense.set_weights([w.T])
     config = Int8QuantizationConfig(activation_quantizer=None)
-    dense.quantize("int8", config=config)
+    dense.quantize(config=config)  # by name, as the chapter says
     assert np.allclose(dense(x), x @ rough.numpy().T, atol=1e-3)
 
 
@@ -342,7 +342,27 @@ def test_files_are_as_small_as_is_said(book):
         for kind in ("F32", "Q8_0", "Q4_0")
     )
     assert 1 / 4 < eight / whole < 0.28 and 1 / 7 < four / whole < 1 / 6
-    assert book["same"]["trained"] == 0.79 and book["same"]["random"] == 0.6
+
+
+def test_other_favourites_are_as_many_as_is_said(book):
+    assert not book["inside"][:, 0].any() and book["inside"][:, 1].any()
+    assert round(1 / (1 - book["same"]["trained"])) == 7
+    assert round(1 / (1 - book["same"]["random"])) == 3
+
+
+def test_a_cast_of_nan_is_right_by_luck(book):
+    import torch
+
+    cast = torch.full((1, 4), torch.nan).to(torch.int8)
+    assert not (cast * 0.0).any()
+
+
+def test_the_other_sign_is_wrong_by_up_to_a_step(book):
+    for steps, wrong in [(7.5, 0.5), (7.75, 0.75), (8, 1), (7.25, 0.25)]:
+        w = np.zeros((1, 32), "float32")
+        w[0, :2] = -8, steps
+        rough = book["from_q4_0"](book["to_q4_0"](w))
+        assert abs(rough - w).max() == wrong and rough[0, 1] == 7
 
 
 def test_sorting_is_undone(book):

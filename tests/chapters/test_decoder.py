@@ -239,8 +239,8 @@ def test_epsilon_is_carried_and_the_checks_fit_every_size(book, norm_first):
         if hasattr(part, "epsilon"):
             part.epsilon = 0.5
     ids = torch.tensor([[1, 3, 4, 5, 2], [1, 6, 2, 0, 0]])
-    rows = (ids[:, 1:], ids[:, :-1], ids[:, 1:])
-    assert all(book["run_model_checks"](model, model, rows, 1).values())
+    rows = ids[:, 1:], ids[:, :-1]
+    assert all(book["run_model_checks"](model, model, *rows).values())
 
 
 # How it writes.

@@ -66,7 +66,7 @@ WRONG = {
         "up to the first that differs": lambda d, w, e: (
             (d == w[:-1]).sum() + 1
         ),
-        "behind the end is counted": lambda d, w, e: agreeing(d, w) + 1,
+        "after the end is counted": lambda d, w, e: agreeing(d, w) + 1,
         "rejected tokens are counted": lambda d, w, e: len(w),
         "count those that agree": lambda d, w, e: 0 * e + 9,
     },

@@ -167,6 +167,69 @@ def test_lightning_attention_has_one_decay_a_head(book):
     assert torch.allclose(state, their_state, atol=1e-5)
 
 
+@pytest.mark.parametrize("pace", [-1.4, -1.5])
+def test_gradients_at_strong_decays(book, pace):
+    """Which of the twins overflow backwards, as in the story."""
+    tf = book["tf"]
+    for name in ("fading_tf", "fading_late_tf"):
+        decays = tf.Variable(tf.fill([64], pace))
+        with tf.GradientTape() as tape:
+            total = tf.reduce_sum(book[name](decays))
+        finite = np.isfinite(tape.gradient(total, decays)).all()
+        assert finite == (name == "fading_tf" or pace > -1.41)
+
+
+def test_gradients_of_both_frameworks(book):
+    tf = book["tf"]
+    leaves = [x.clone().requires_grad_() for x in book["corrections"]]
+    output, _ = book["in_chunks"](
+        book["delta_chunk"], 4, *leaves, state=book["start"]
+    )
+    slopes = torch.autograd.grad(output.square().sum(), leaves)
+    leaves_tf = [tf.Variable(x) for x in book["corrections_tf"]]
+    weights = {n: tf.Variable(w) for n, w in book["weights_tf"].items()}
+    ids, rows = book["token_ids"], book["token_ids_tf"]
+    with tf.GradientTape(persistent=True) as tape:
+        output_tf, _ = book["in_chunks_tf"](
+            book["delta_chunk_tf"], 4, *leaves_tf, state=book["start_tf"]
+        )
+        loss = tf.reduce_sum(output_tf**2)
+        guesses, _ = book["qwen35_tf"](rows, weights, book["config"])
+        model_loss = tf.nn.sparse_softmax_cross_entropy_with_logits(
+            rows[:, 1:], guesses[:, :-1]
+        )
+        model_loss = tf.reduce_mean(model_loss)
+    found = tape.gradient(loss, leaves_tf)
+    for ours, theirs in zip(slopes, found, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-4)
+    model = book["theirs"]
+    params = dict(model.named_parameters())
+    theirs = torch.autograd.grad(
+        model(ids, labels=ids).loss, list(params.values())
+    )
+    found = tape.gradient(model_loss, [weights[name] for name in params])
+    for one, other in zip(found, theirs, strict=True):
+        far = np.abs(tf.convert_to_tensor(one) - other.numpy()).max()
+        assert far < 1e-3 * other.abs().max()
+
+
+def test_parity_by_a_beta_of_two(book):
+    bits = np.arange(10) % 3 % 2
+    ones = torch.ones(1, 1, 10, 1)
+    betas = torch.tensor(book["betas_for_solution"](bits)).float()
+    signs, _ = book["in_chunks"](
+        book["delta_chunk"],
+        4,
+        ones,
+        ones,
+        0 * ones,
+        0 * ones[..., 0],
+        betas[None, None],
+        state=torch.ones(1, 1, 1, 1),
+    )
+    assert signs.flatten().tolist() == (1 - 2 * (bits.cumsum() % 2)).tolist()
+
+
 def test_the_layer_is_that_of_keras_hub(book):
     config, name = book["config"], "model.layers.0.linear_attn"
     weights, tf = book["weights"], book["tf"]
@@ -196,6 +259,8 @@ def test_the_whole_model_in_many_parts(book):
     with torch.no_grad():
         whole, _ = book["qwen35"](ids, book["weights"], book["config"])
         theirs = book["theirs"](ids).logits
-        parts, _ = book["read_in_parts"](ids, [70, 1, 64, 15])
+        parts, _ = book["in_parts"](
+            ids, [70, 1, 64, 15], book["weights"], book["config"]
+        )
     assert torch.allclose(whole, theirs, atol=2e-3)
     assert torch.allclose(parts, whole, atol=2e-3)

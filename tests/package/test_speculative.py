@@ -186,7 +186,7 @@ def test_greedy_is_generate(framework, count):
             assert all(kept <= drafted <= count for drafted, kept in rounds)
 
 
-def test_nothing_stands_behind_the_end(framework):
+def test_nothing_comes_after_the_end(framework):
     for seed in range(6):
         ids, rounds = framework.speculate(
             framework.target,

@@ -3,6 +3,8 @@
 import math
 from dataclasses import replace
 
+import numpy as np
+
 from tests.site.moving import shows
 
 
@@ -140,3 +142,99 @@ def families(book, family, beside):
     parts |= {f"head-{part}": part for part in one}
     said = f"{names[0]} and {names[1]}: {count} of 13 parts differ."
     return said, parts | dict(zip(("one", "two"), names, strict=True))
+
+
+@shows("speculative", [(0, 4), (10, 4), (4, 8), (8, 1), (2, 2)])
+def judge(book, near, count):
+    p, drawn = book["fp"], book["fq"]
+    q = drawn + near / 10 * (p - drawn)  # (N,)
+    both = q * np.minimum(1, p / q)  # (N,)
+    rest = (1 - both.sum()) * book["residual"](p, q)  # (N,)
+    bars, none = book["bars"], 0 * p
+    parts = {
+        "both": bars(none, both, 18) + bars(none, both, 50),
+        "over": bars(both, q, 18),
+        "rest": bars(both, both + rest, 50),
+    }
+    brought = book["tokens_a_call"](both.sum(), count)
+    said = f"{100 * both.sum():.0f} % of the judged proposals are accepted. "
+    said += f"If the draft proposes {count}, a call of the target brings "
+    return f"{said}{brought:.2f} tokens.", parts
+
+
+@shows("bits", [(4, []), (4, [0]), (2, [0]), (8, []), (3, [])])
+def line(book, bits, outlier):
+    weights = book["with_outlier" if outlier else "on_line"]
+    whole, step = book["quantise"](book["torch"].tensor(weights), bits, 32)
+    rough, step = book["restore"](whole, step).numpy(), step.item()
+    top, right = 2 ** (bits - 1) - 1, 168 / np.abs(weights).max()
+    levels = step * np.arange(-top, top + 1)
+    parts = {"weights": "", "moves": "", "levels": ""}
+    for w, level in zip(weights, rough, strict=True):
+        x, end = f"{180 + right * w:.1f}", f"{180 + right * level:.1f}"
+        parts["weights"] += f"M{x} 22h0"
+        parts["moves"] += f"M{x} 28L{end} 76"
+    for level in levels:
+        parts["levels"] += f"M{180 + right * level:.1f} 78v10"
+    error = np.abs(rough - weights).max()
+    said = f"{bits} bits: {len(levels)} levels with steps of {step:.3f}. "
+    said += f"The largest error is {error:.3f}; zeros: "
+    return f"{said}{int((whole == 0).sum())} of 32.", parts
+
+
+@shows("states", [(4, 0, 0), (0, 0, 0), (6, 2, 1), (6, 1, 0), (3, 0, 1)])
+def states(book, count, rule, alike):
+    writes, keys = (
+        book["writes"][:count],
+        [book["apart"], book["alike"]][alike],
+    )
+    state = book["write_state"](keys, writes, rule)
+    reads, last = keys @ state, dict(writes)
+    # parts: state-i-j, read-i-j ("* 1.00 *" where last[i] == j), token
+    right = sum(
+        all(
+            j == last[i] or x < reads[i, last[i]] - 1e-6
+            for j, x in enumerate(reads[i])
+        )
+        for i in last
+    )
+    parts = {
+        f"state-{i}-{j}": f"{state[i, j] + 0:.2f}"
+        for i in range(3)
+        for j in range(3)
+    }
+    parts |= {
+        f"read-{i}-{j}": (
+            f"* {reads[i, j]:.2f} *"
+            if last.get(i) == j
+            else f"{reads[i, j]:.2f}"
+        )
+        for i in range(3)
+        for j in range(3)
+    }
+    for i, (thing, head) in enumerate(
+        zip(book["things"], ["column 1", "2", "3"], strict=True)
+    ):
+        parts |= {f"read-head-{i}": thing, f"state-head-{i}": head}
+    for colour in book["colours"]:
+        parts |= {f"read-{colour}": colour, f"state-{colour}": colour}
+    if count:
+        thing, colour = writes[-1]
+        told = f"{book['things'][thing]} is {book['colours'][colour]}"
+        parts["token"] = f"the last token: {told}"
+    said = f"After {count} tokens, the last colour is the strongest for "
+    return f"{said}{right} of {len(last)} things.", parts
+
+
+@shows("experts", [(0,), (100,), (480,)])
+def loads(book, step):
+    parts, busiest = {}, []
+    for i, name in enumerate(book["shown"]):
+        row = book["over_time"][name][step // 20]  # (C,)
+        parts[f"row-{i}"] = name
+        for e, load in enumerate(row):
+            parts[f"expert-{e}"] = f"expert {e}"
+            parts[f"load-{i}-{e}"] = f"{100 * load + 1e-9:.0f}"  # as toFixed
+        busiest.append(f"{100 * row.max():.0f} % ({name})")
+    said = f"Step {step}: the busiest expert has {', '.join(busiest)}."
+    return said, parts

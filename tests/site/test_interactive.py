@@ -81,12 +81,11 @@ def test_works_on_the_site(visit, chapter, name, stem):
     load_pictures(page)
     figure, picture = Figure(page, name), PICTURES[name]
     start, second, *_ = picture.states
-    expect(figure.root.locator(".heard")).to_have_text(
-        figure.said.inner_text()
-    )
     figure.assert_shows(*picture(book, **start))
     figure.root.scroll_into_view_if_needed()
     figure.root.locator("form").wait_for()  # what loads late is there
+    heard = figure.root.locator(".heard")
+    expect(heard).to_have_text(figure.said.inner_text())
     drive(figure, book, [second])
     text = page.locator("article > section > p").last
     size = "e => getComputedStyle(e).fontSize"
