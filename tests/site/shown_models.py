@@ -190,7 +190,7 @@ def states(book, count, rule, alike):
     )
     state = book["write_state"](keys, writes, rule)
     reads, last = keys @ state, dict(writes)
-    # parts: state-i-j, read-i-j ("* 1.00 *" where last[i] == j), token
+    shown = reads.round(2) + 0  # no -0.00
     right = sum(
         all(
             j == last[i] or x < reads[i, last[i]] - 1e-6
@@ -199,15 +199,15 @@ def states(book, count, rule, alike):
         for i in last
     )
     parts = {
-        f"state-{i}-{j}": f"{state[i, j] + 0:.2f}"
+        f"state-{i}-{j}": f"{state[i, j].round(2) + 0:.2f}"
         for i in range(3)
         for j in range(3)
     }
     parts |= {
         f"read-{i}-{j}": (
-            f"* {reads[i, j]:.2f} *"
+            f"* {shown[i, j]:.2f} *"
             if last.get(i) == j
-            else f"{reads[i, j]:.2f}"
+            else f"{shown[i, j]:.2f}"
         )
         for i in range(3)
         for j in range(3)
@@ -222,6 +222,8 @@ def states(book, count, rule, alike):
         thing, colour = writes[-1]
         told = f"{book['things'][thing]} is {book['colours'][colour]}"
         parts["token"] = f"the last token: {told}"
+    else:
+        parts["token"] = "no token yet"
     said = f"After {count} tokens, the last colour is the strongest for "
     return f"{said}{right} of {len(last)} things.", parts
 
