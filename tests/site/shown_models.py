@@ -190,7 +190,7 @@ def states(book, count, rule, alike):
     )
     state = book["write_state"](keys, writes, rule)
     reads, last = keys @ state, dict(writes)
-    shown = reads.round(2) + 0  # no -0.00
+    shown, held = (np.floor(100 * x + 0.5) / 100 for x in (reads, state))
     right = sum(
         all(
             j == last[i] or x < reads[i, last[i]] - 1e-6
@@ -199,7 +199,7 @@ def states(book, count, rule, alike):
         for i in last
     )
     parts = {
-        f"state-{i}-{j}": f"{state[i, j].round(2) + 0:.2f}"
+        f"state-{i}-{j}": f"{held[i, j]:.2f}"
         for i in range(3)
         for j in range(3)
     }
