@@ -3,39 +3,15 @@
 Each test runs in both frameworks, or in the one that is installed.
 """
 
-from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from frameworks import PyTorch, TensorFlow
 
 from cellbycell.common import deepseek_config
 
 pytestmark = pytest.mark.xdist_group("frameworks")
-
-
-class PyTorch:
-    def __init__(self):
-        self.torch = pytest.importorskip("torch")
-        self.package = import_module("cellbycell.pytorch")
-
-    def __getattr__(self, name):
-        return getattr(self.package, name)
-
-    def array(self, rows):
-        return self.torch.tensor(np.asarray(rows))
-
-
-class TensorFlow:
-    def __init__(self):
-        self.tf = pytest.importorskip("tensorflow")
-        self.package = import_module("cellbycell.tensorflow")
-
-    def __getattr__(self, name):
-        return getattr(self.package, f"{name}_tf")
-
-    def array(self, rows):
-        return self.tf.constant(rows)
 
 
 @pytest.fixture(scope="module", params=[PyTorch, TensorFlow])
@@ -44,22 +20,22 @@ def framework(request):
 
 
 def test_equal_scores_choose_the_first(framework):
-    scores = framework.array(np.zeros((2, 5)))
+    scores = framework.tensor(np.zeros((2, 5)))
     chosen, shares = framework.choose(scores, 3)
     assert np.asarray(chosen).tolist() == [[0, 1, 2]] * 2
     np.testing.assert_allclose(shares, np.full((2, 3), 1 / 3))
     _, shares = framework.choose(scores, 3, to_one=False)
     np.testing.assert_allclose(shares, np.full((2, 3), 1 / 5))
-    bias = framework.array(np.zeros(5))
+    bias = framework.tensor(np.zeros(5))
     chosen, shares = framework.choose_with_bias(scores, bias, 2, to_one=False)
     assert np.asarray(chosen).tolist() == [[0, 1]] * 2
     np.testing.assert_allclose(shares, np.full((2, 2), 0.5))
 
 
 def test_an_expert_without_rows_and_no_tokens(framework):
-    x = framework.array(np.arange(6.0).reshape(3, 2))
-    chosen = framework.array([[3, 0], [0, 1], [3, 1]])
-    shares = framework.array(np.ones((3, 2)))
+    x = framework.tensor(np.arange(6.0).reshape(3, 2))
+    chosen = framework.tensor([[3, 0], [0, 1], [3, 1]])
+    shares = framework.tensor(np.ones((3, 2)))
     factors = (1.0, 10.0, 1000.0, 100.0)
     experts = [lambda rows, by=by: by * rows for by in factors]
     found = framework.by_sorting(x, chosen, shares, experts)
@@ -69,31 +45,31 @@ def test_an_expert_without_rows_and_no_tokens(framework):
 
 
 def test_pairs_are_sorted_stably(framework):
-    chosen = framework.array([[1, 0], [0, 1], [3, 0]])
+    chosen = framework.tensor([[1, 0], [0, 1], [3, 0]])
     order, counts = framework.sort_pairs(chosen, 5)
     assert np.asarray(order).tolist() == [1, 2, 5, 0, 3, 4]
     assert np.asarray(counts).tolist() == [3, 2, 0, 1, 0]
 
 
 def test_even_and_collapsed_loads(framework):
-    even = framework.array(30.0 * np.eye(4))
-    one = framework.array(30.0 * np.eye(4)[[2] * 4])
+    even = framework.tensor(30.0 * np.eye(4))
+    one = framework.tensor(30.0 * np.eye(4)[[2] * 4])
     assert float(framework.balance_loss(even, 1)) == pytest.approx(1)
     assert float(framework.balance_loss(one, 1)) == pytest.approx(4)
-    same = framework.array(np.zeros((4, 4)))
+    same = framework.tensor(np.zeros((4, 4)))
     assert float(framework.balance_loss(same, 2)) == pytest.approx(2)
 
 
 def test_the_bias_moves_against_the_load(framework):
-    chosen = framework.array([[0, 1], [0, 1], [0, 2]])
-    bias = framework.array(np.zeros(4, "float32"))
+    chosen = framework.tensor([[0, 1], [0, 1], [0, 2]])
+    bias = framework.tensor(np.zeros(4, "float32"))
     moved = framework.move_bias(bias, chosen, 0.5)
     np.testing.assert_allclose(moved, [-0.5, -0.5, 0.5, 0.5])
 
 
 def test_the_bias_is_not_in_the_shares(framework):
-    scores = framework.array(np.array([[0.0, 1.0, 2.0]]))
-    bias = framework.array(np.array([5.0, 0.0, 0.0]))
+    scores = framework.tensor(np.array([[0.0, 1.0, 2.0]]))
+    bias = framework.tensor(np.array([5.0, 0.0, 0.0]))
     chosen, shares = framework.choose_with_bias(scores, bias, 1, to_one=False)
     assert np.asarray(chosen).tolist() == [[0]]
     np.testing.assert_allclose(shares, [[0.5]])
@@ -101,8 +77,8 @@ def test_the_bias_is_not_in_the_shares(framework):
 
 def test_only_the_best_groups_are_chosen(framework):
     config = SimpleNamespace(n_group=3, topk_group=1)
-    scores = framework.array(np.array([[9.0, -9, 1, 1, -9, -9]]))
-    bias = framework.array(np.full(6, -2.0))
+    scores = framework.tensor(np.array([[9.0, -9, 1, 1, -9, -9]]))
+    bias = framework.tensor(np.full(6, -2.0))
     found = framework.bias_by_groups(scores, bias, config)
     none = -np.inf
     np.testing.assert_array_equal(found, [[none, none, -2, -2, none, none]])
@@ -113,7 +89,7 @@ def test_steps_are_the_whole(framework, absorbed):
     rng = np.random.default_rng(0)
     shapes = [(2, 3, 5, 4), (2, 3, 5, 2), (2, 5, 6), (2, 5, 2)]
     shapes += [(3, 4, 6), (3, 5, 6)]
-    given = [framework.array(rng.normal(size=s)) for s in shapes]
+    given = [framework.tensor(rng.normal(size=s)) for s in shapes]
     query, turned, latent, shared, *ups = given
     whole = framework.attend_latents(*given, absorbed)
     assert whole.shape == (2, 3, 5, 5)
