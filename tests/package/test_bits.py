@@ -5,37 +5,14 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from frameworks import PyTorch, TensorFlow
 
 pytestmark = pytest.mark.xdist_group("frameworks")
 
 
-class PyTorch:
-    def __init__(self):
-        self.torch = pytest.importorskip("torch")
-        self.package = import_module("cellbycell.pytorch")
-
-    def __getattr__(self, name):
-        return getattr(self.package, name)
-
-    def tensor(self, numbers, dtype="float32"):
-        return self.torch.as_tensor(numbers).to(getattr(self.torch, dtype))
-
-
-class TensorFlow:
-    def __init__(self):
-        self.tf = pytest.importorskip("tensorflow")
-        self.package = import_module("cellbycell.tensorflow")
-
-    def __getattr__(self, name):
-        return getattr(self.package, f"{name}_tf")
-
-    def tensor(self, numbers, dtype="float32"):
-        return self.tf.cast(numbers, dtype)
-
-
 @pytest.fixture(params=[PyTorch, TensorFlow])
 def framework(request):
-    return request.param()
+    return request.param("float32")
 
 
 def normal(*shape, seed=0):
@@ -70,7 +47,7 @@ def test_both_frameworks_have_the_same_numbers():
     for bits in range(2, 9):
         found = [
             [np.asarray(x) for x in f.quantise(f.tensor(w), bits, 32)]
-            for f in (PyTorch(), TensorFlow())
+            for f in (PyTorch("float32"), TensorFlow("float32"))
         ]
         for one, other in zip(*found, strict=True):
             np.testing.assert_array_equal(one, other)

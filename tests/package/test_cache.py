@@ -4,47 +4,17 @@ Each test runs in both frameworks, or in the one that is installed.
 """
 
 import inspect
-from importlib import import_module
 
 import numpy as np
 import pytest
+from frameworks import PyTorch, TensorFlow
 
 pytestmark = pytest.mark.xdist_group("frameworks")
 
 
-class PyTorch:
-    def __init__(self):
-        self.torch = pytest.importorskip("torch")
-        self.package = import_module("cellbycell.pytorch")
-
-    def __getattr__(self, name):
-        return getattr(self.package, name)
-
-    def tensor(self, numbers, dtype="int64"):
-        return self.torch.as_tensor(numbers).to(getattr(self.torch, dtype))
-
-    def kind(self, tensor):
-        return str(tensor.dtype).removeprefix("torch.")
-
-
-class TensorFlow:
-    def __init__(self):
-        self.tf = pytest.importorskip("tensorflow")
-        self.package = import_module("cellbycell.tensorflow")
-
-    def __getattr__(self, name):
-        return getattr(self.package, f"{name}_tf")
-
-    def tensor(self, numbers, dtype="int64"):
-        return self.tf.cast(numbers, dtype)
-
-    def kind(self, tensor):
-        return tensor.dtype.name
-
-
 @pytest.fixture(params=[PyTorch, TensorFlow])
 def framework(request):
-    return request.param()
+    return request.param("int64")
 
 
 class Sums:

@@ -4,10 +4,9 @@ Each test runs in both frameworks, or in the one that is installed. The
 reference is in float64, of the same rounded numbers.
 """
 
-from importlib import import_module
-
 import numpy as np
 import pytest
+from frameworks import PyTorch, TensorFlow
 
 pytestmark = pytest.mark.xdist_group("frameworks")
 
@@ -21,60 +20,9 @@ HALF = ["float16", "bfloat16"]
 WHOLE = ["int32", "int64"]
 
 
-class PyTorch:
-    def __init__(self):
-        self.torch = pytest.importorskip("torch")
-        self.package = import_module("cellbycell.pytorch")
-        self.refused = RuntimeError
-
-    def __getattr__(self, name):
-        return getattr(self.package, name)
-
-    def tensor(self, numbers, dtype="float32"):
-        return self.torch.tensor(numbers).to(getattr(self.torch, dtype))
-
-    def layer(self, name, *sizes, dtype):
-        return getattr(self, name)(*sizes).to(getattr(self.torch, dtype))
-
-    def kind(self, tensor):
-        return str(tensor.dtype).removeprefix("torch.")
-
-    def wide(self, tensor):
-        return tensor.detach().double().numpy()
-
-
-class TensorFlow:
-    def __init__(self):
-        self.tf = pytest.importorskip("tensorflow")
-        self.keras = pytest.importorskip("keras")
-        self.package = import_module("cellbycell.tensorflow")
-        self.refused = self.tf.errors.InvalidArgumentError
-
-    def __getattr__(self, name):
-        twin = f"{name}TF" if name[0].isupper() else f"{name}_tf"
-        return getattr(self.package, twin)
-
-    def tensor(self, numbers, dtype="float32"):
-        return self.tf.cast(numbers, dtype)
-
-    def layer(self, name, *sizes, dtype):
-        usual = self.keras.config.dtype_policy()
-        self.keras.config.set_dtype_policy(dtype)
-        try:
-            return getattr(self, name)(*sizes)
-        finally:
-            self.keras.config.set_dtype_policy(usual)
-
-    def kind(self, tensor):
-        return tensor.dtype.name
-
-    def wide(self, tensor):
-        return self.tf.cast(tensor, "float64").numpy()
-
-
 @pytest.fixture(params=[PyTorch, TensorFlow])
 def framework(request):
-    return request.param()
+    return request.param("float32")
 
 
 # Attention in tiles
@@ -323,7 +271,7 @@ def test_frequencies_have_to_fit(framework, name, width, turns):
 @pytest.mark.parametrize("base", [10_000.0, np.ones(2), [1.0, 0.5]])
 def test_turns_are_made_where_the_numbers_are(name, base):
     """PyTorch's meta device stands for a GPU; the positions are elsewhere."""
-    framework = PyTorch()
+    framework = PyTorch("float32")
     x = framework.torch.ones(3, 4, device="meta")
     turn = getattr(framework, name)
     assert turn(x, framework.torch.arange(3), base).device == x.device
@@ -331,7 +279,7 @@ def test_turns_are_made_where_the_numbers_are(name, base):
 
 @pytest.mark.parametrize("dtype", EPSILON)
 def test_weights_are_drawn_where_they_are(dtype):
-    framework = PyTorch()
+    framework = PyTorch("float32")
     layer = framework.layer("FeedForward", 4, 6, dtype=dtype)
     framework.draw_weights(layer, seed=0)
     assert {framework.kind(x) for x in layer.parameters()} == {dtype}

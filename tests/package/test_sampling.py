@@ -4,10 +4,9 @@ Each test runs in both frameworks, or in the one that is installed, or in both
 at once where they are compared.
 """
 
-from importlib import import_module
-
 import numpy as np
 import pytest
+from frameworks import PyTorch, TensorFlow
 
 pytestmark = pytest.mark.xdist_group("frameworks")
 
@@ -23,50 +22,14 @@ SETTINGS = [
 ]
 
 
-class PyTorch:
-    def __init__(self):
-        self.torch = pytest.importorskip("torch")
-        self.package = import_module("cellbycell.pytorch")
-
-    def __getattr__(self, name):
-        return getattr(self.package, name)
-
-    def tensor(self, numbers, dtype="float32"):
-        return self.torch.tensor(numbers).to(getattr(self.torch, dtype))
-
-    def kind(self, tensor):
-        return str(tensor.dtype).removeprefix("torch.")
-
-    def wide(self, tensor):
-        return tensor.double().numpy()
-
-
-class TensorFlow:
-    def __init__(self):
-        self.tf = pytest.importorskip("tensorflow")
-        self.package = import_module("cellbycell.tensorflow")
-
-    def __getattr__(self, name):
-        return getattr(self.package, f"{name}_tf")
-
-    def tensor(self, numbers, dtype="float32"):
-        return self.tf.cast(numbers, dtype)
-
-    def kind(self, tensor):
-        return tensor.dtype.name
-
-    def wide(self, tensor):
-        return self.tf.cast(tensor, "float64").numpy()
-
-
 @pytest.fixture(params=[PyTorch, TensorFlow])
 def framework(request):
-    return request.param()
+    return request.param("float32")
 
 
 @pytest.fixture
 def both():
-    return PyTorch(), TensorFlow()
+    return PyTorch("float32"), TensorFlow("float32")
 
 
 def rows(count=200, columns=40, seed=0):

@@ -8,9 +8,10 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from frameworks import PyTorch, TensorFlow
 
 from cellbycell.common import cut_cache, draw, judge, read_on, residual
-from cellbycell.live import stored_config, stored_weights
+from cellbycell.live import stored_weights
 
 pytestmark = pytest.mark.xdist_group("frameworks")
 
@@ -18,46 +19,9 @@ P = np.array([10, 6, 3, 1]) * Fraction(1, 20)
 Q = np.array([5, 9, 4, 2]) * Fraction(1, 20)
 
 
-class PyTorch:
-    def __init__(self):
-        self.torch = pytest.importorskip("torch")
-        self.package = import_module("cellbycell.pytorch")
-
-    def __getattr__(self, name):
-        return getattr(self.package, name)
-
-    def ids(self, rows):
-        return self.torch.tensor(rows)
-
-    def llama(self, weights):
-        model = self.package.Llama(stored_config())
-        for name, weight in self.package.llama_weights(model).items():
-            weight.data = self.torch.tensor(weights[name]).float()
-        return model
-
-
-class TensorFlow:
-    def __init__(self):
-        self.tf = pytest.importorskip("tensorflow")
-        self.package = import_module("cellbycell.tensorflow")
-
-    def __getattr__(self, name):
-        return getattr(self.package, f"{name}_tf")
-
-    def ids(self, rows):
-        return self.tf.constant(rows, "int64")
-
-    def llama(self, weights):
-        model = self.package.LlamaTF(stored_config())
-        for name, weight in self.package.llama_weights_tf(model).items():
-            given = weights[name]
-            weight.assign(given if "embed" in name else given.T)
-        return model
-
-
 @pytest.fixture(scope="module", params=[PyTorch, TensorFlow])
 def framework(request):
-    made = request.param()
+    made = request.param("int64")
     stored, rng = stored_weights(), np.random.default_rng(1)
     made.target = made.llama(stored)
     made.draft = made.llama(
@@ -148,7 +112,7 @@ def test_what_has_no_probability_is_never_drawn():
 
 
 def test_a_cache_is_cut_and_read_on(framework):
-    ids = framework.ids([[0, 19, 15, 13, 1]])
+    ids = framework.tensor([[0, 19, 15, 13, 1]])
     whole, full = read_on(framework.target, ids, [])
     for length in range(1, 5):
         kept = cut_cache(full, length)
@@ -170,7 +134,7 @@ def test_a_cache_is_cut_and_read_on(framework):
 @pytest.mark.parametrize("count", [0, 1, 3, 7])
 def test_greedy_is_generate(framework, count):
     for start in ([[0]], [[0, 13, 1]]):
-        ids = framework.ids(start)
+        ids = framework.tensor(start)
         for max_len in (0, 1, 2, 12):
             wanted = framework.generate(framework.target, ids, max_len)
             found, rounds = framework.speculate(
@@ -191,7 +155,7 @@ def test_nothing_comes_after_the_end(framework):
         ids, rounds = framework.speculate(
             framework.target,
             framework.draft,
-            framework.ids([[0]]),
+            framework.tensor([[0]]),
             20,
             end_id=0,
             rng=seed,
@@ -206,7 +170,7 @@ def test_an_end_in_the_prompt_does_not_end_the_text(framework):
     ids, _ = framework.speculate(
         framework.target,
         framework.draft,
-        framework.ids([[13, 1, 0]]),
+        framework.tensor([[13, 1, 0]]),
         4,
         end_id=0,
         temperature=0,
@@ -219,7 +183,7 @@ def test_a_draft_that_is_the_target_is_accepted(framework, settings):
     _, rounds = framework.speculate(
         framework.target,
         framework.target,
-        framework.ids([[0, 3]]),
+        framework.tensor([[0, 3]]),
         12,
         rng=1,
         **settings,
@@ -229,7 +193,7 @@ def test_a_draft_that_is_the_target_is_accepted(framework, settings):
 
 def test_both_frameworks_write_the_same():
     found = []
-    for framework in (PyTorch(), TensorFlow()):
+    for framework in (PyTorch("int64"), TensorFlow("int64")):
         stored, rng = stored_weights(), np.random.default_rng(1)
         noisy = {
             name: w + 0.3 * w.std() * rng.normal(size=w.shape) * (w.ndim > 1)
@@ -239,7 +203,7 @@ def test_both_frameworks_write_the_same():
         found.append([])
         for seed, settings in enumerate(({}, dict(temperature=0.7, p=0.9))):
             ids, rounds = framework.speculate(
-                *models, framework.ids([[0]]), 15, rng=seed, **settings
+                *models, framework.tensor([[0]]), 15, rng=seed, **settings
             )
             found[-1] += np.asarray(ids).tolist() + rounds
     assert found[0] == found[1]
@@ -261,7 +225,7 @@ def test_the_judge_gets_the_rows_of_both_models(
     monkeypatch.setattr(module, "judge", recording)
 
     def rows(model, ids, start):
-        logits = model(framework.ids([ids]))[0, start - 1 :]
+        logits = model(framework.tensor([ids]))[0, start - 1 :]
         logits = logits.detach() if hasattr(logits, "detach") else logits
         kept = framework.filter_logits(logits, **settings)
         powers = np.exp(np.asarray(kept, float))
@@ -271,7 +235,7 @@ def test_the_judge_gets_the_rows_of_both_models(
     framework.speculate(
         framework.target,
         framework.draft,
-        framework.ids([ids]),
+        framework.tensor([ids]),
         15,
         count=3,
         rng=3,
@@ -291,11 +255,11 @@ def test_the_judge_gets_the_rows_of_both_models(
 def test_several_texts_are_refused(framework):
     with pytest.raises(ValueError, match="2 texts"):
         framework.speculate(
-            framework.target, framework.draft, framework.ids([[0], [0]]), 3
+            framework.target, framework.draft, framework.tensor([[0], [0]]), 3
         )
 
 
 def test_ids_keep_their_type(framework):
-    ids = framework.ids([[0, 3]])
+    ids = framework.tensor([[0, 3]])
     found, _ = framework.speculate(framework.target, framework.draft, ids, 3)
     assert found.dtype == ids.dtype
