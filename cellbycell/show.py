@@ -40,6 +40,8 @@ text-align:center;font-weight:400;white-space:normal;max-width:none}
 .moving .bar b{width:9px;height:1em}
 .moving .pair{display:flex;flex-wrap:wrap;gap:0 16px;max-width:36em}
 .moving.moving .pair table{flex:1 1 13em;width:auto}
+.moving fieldset:has([name^=guess-]) legend{width:19em;max-width:100%}
+.moving fieldset b{padding:4px 8px;white-space:nowrap}
 .moving .heard{position:absolute;clip-path:inset(50%);height:1px;width:1px;
 overflow:hidden}
 .moving svg,.moving img{display:block;width:100%;max-width:28rem;min-width:0;
@@ -109,20 +111,26 @@ const figure = (id, controls, draw) => {
   update();
 };
 """
-_MISTAKE_SCRIPT = """(values, part) => {
-  const guessed = values.getAll("guess").map(Number);
-  const open = values.has("reveal");
+_MISTAKE_SCRIPT = """(values, part, elements) => {
+  const form = elements[0].form;
+  part("answers")?.replaceWith(form); // the guesses stand below the numbers
+  let guessed = 0, good = 0;
   data.fails.forEach((fails, i) => {
-    for (const [name, bad] of [["right", false], ["wrong", fails]]) {
-      const lamp = part(`${name}-${i}`);
-      lamp.textContent = open ? (bad ? "\u2717 fails" : "\u2713 passes") : "?";
-      paint(lamp, open ? (bad ? "#fcb761" : "#d0e1f2") : "#eeeeee");
-    }
+    const guess = values.get(`guess-${i}`);
+    if (guess === null) return;
+    const lamp = form.children[i].querySelector("b")
+      ?? form.children[i].appendChild(make("b"));
+    const isRight = fails == (guess == 1);
+    lamp.textContent = (isRight ? "\u2713 yes, it " : "\u2717 no, it ")
+      + (fails ? "fails" : "passes");
+    paint(lamp, isRight ? "#d0e1f2" : "#fcb761");
+    guessed += 1;
+    good += isRight;
   });
-  if (!open) return "Tick the checks that you expect to fail, then reveal.";
-  const good = data.fails.filter((fails, i) => fails == guessed.includes(i));
-  return `You are right about ${good.length} of ${data.fails.length} checks. `
-    + data.reveal;
+  const all = data.fails.length;
+  if (guessed < all) return "Does the model with the mistake pass each check? "
+    + `${guessed} of ${all} guessed.`;
+  return `You are right about ${good} of ${all} checks. ${data.reveal}`;
 }"""
 # On the site the model is a file, as it is too large for every reader.
 _MODEL_SCRIPT = """const begin = () => {
@@ -211,7 +219,8 @@ def show_figure(name, controls, picture, said, data, script, model=None):
 def show_mistake(name, right, wrong, checks, reveal):
     """Return what a model gives with a mistake, and checks to bet on.
 
-    The reader guesses which checks fail; without scripts all is revealed.
+    The reader guesses each check, and sees at once whether the guess is right;
+    without scripts all answers stand there.
 
     Parameters
     ----------
@@ -258,20 +267,21 @@ def show_mistake(name, right, wrong, checks, reveal):
                 else:
                     tables += table_cell("value", f"{x:.2f}", x / largest)
         tables += "</table>"
-    lamps = '<tr><td style="width:60%"></td>'
+    lamps = '<table data-part="answers"><tr><td style="width:60%"></td>'
     lamps += "".join(f"<th>{title}</th>" for title in both)
-    for i, (check, fails) in enumerate(zip(checks, failing, strict=True)):
+    for check, fails in zip(checks, failing, strict=True):
         lamps += f'<tr><th class="head">{check}</th>'
-        for which, bad in (("right", False), ("wrong", fails)):
+        for bad in (False, fails):
             text = "\N{BALLOT X} fails" if bad else "\N{CHECK MARK} passes"
-            lamps += table_cell(f"{which}-{i}", text)
-    guess = {"type": "checkbox", "name": "guess", "chosen": []}
-    guess |= {"label": "Which checks fail?", "choices": list(checks)}
-    shown = {"type": "checkbox", "name": "reveal", "label": "Reveal"}
+            lamps += f"<td>{text}</td>"
+    guess = {"type": "radio", "choices": ["passes", "fails"], "chosen": []}
     return show_figure(
         name,
-        [guess, shown],
-        f'<div class="pair">{tables}</div><table>{lamps}</table>',
+        [
+            {"label": check, "name": f"guess-{i}", **guess}
+            for i, check in enumerate(checks)
+        ],
+        f'<div class="pair">{tables}</div>{lamps}</table>',
         reveal,
         {"fails": failing, "reveal": reveal},
         _MISTAKE_SCRIPT,
