@@ -110,11 +110,13 @@ FAMILIES: dict[str, tuple[dict[str, Any], str]] = {
     "hunyuan_v1_dense": ({"heads_norm": "turned"}, "attention_bias"),
 }
 NOT_COVERED = {
-    "deepseek_v3": "it has latent attention",
+    "deepseek_v3": "it has latent attention (chapter Experts in earnest)",
     "gemma4_text": "each layer has an embedding of its own",
     "glm": "it turns a part of each head",
     "gpt_oss": "it has sinks and clipped experts",
-    "qwen3_next": "it has linear attention",
+    "mamba2": "it has a scan (chapter Attention without softmax)",
+    "qwen3_5_text": "it has states (chapter Attention without softmax)",
+    "qwen3_next": "it has states (chapter Attention without softmax)",
     "stablelm": "it turns a part of each head",
 }
 

@@ -21,6 +21,10 @@ def deepseek_config(said):
         wrong.append("rope_parameters")
     if not said.get("q_lora_rank"):
         wrong.append("q_lora_rank")
+    if not wrong:
+        kept = said["topk_group"] * said["n_routed_experts"] // said["n_group"]
+        if said["num_experts_per_tok"] > kept:
+            wrong.append("num_experts_per_tok")
     if wrong:
         raise ValueError(f"{', '.join(wrong)}: load it with Transformers.")
     norm = dict(centred=False, scale_offset=0.0)

@@ -18,8 +18,8 @@ from cellbycell.pytorch.rotary import rotary
 def choose(scores, count, to_one=True):
     """Return the experts of each token and their shares, both (..., count).
 
-    scores (..., C): of C experts. The best come first, and of equals the
-    first; to_one: the shares of a token sum to one.
+    scores (..., C): of C experts. The best come first, ties by their
+    number; to_one: the shares of a token sum to one.
     """
     probs = scores.softmax(-1)  # (..., C)
     shares, chosen = probs.sort(dim=-1, descending=True, stable=True)

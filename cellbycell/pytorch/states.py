@@ -17,7 +17,7 @@ from cellbycell.pytorch.rotary import rotary_halves
 def fading(decay):
     """Return what is left at t of what is written at s, (..., T, S).
 
-    decay (..., T): finite logarithms, 0 or less; the future is 0.
+    decay (..., T): finite logarithms, 0 or less. If s is after t: 0.
     """
     total = decay.cumsum(-1)  # (..., T)
     fade = total[..., :, None] - total[..., None, :]  # (..., T, S)
@@ -42,7 +42,7 @@ def linear_chunk(query, key, value, decay, state):
 def in_chunks(step, size, *inputs, state):
     """Return the outputs (B, H, T, V) of a step over chunks, and the state.
 
-    step: of parts of the inputs (B, H, T, ...) and a state; size: of a chunk.
+    step: takes a chunk of each input (B, H, T, ...) and a state; size: tokens.
     """
     outputs = []
     for parts in zip(*(x.split(size, dim=2) for x in inputs), strict=True):
@@ -77,15 +77,15 @@ def unit(x, epsilon=1e-6):
     return x * torch.rsqrt(x.square().sum(-1, keepdim=True) + epsilon)
 
 
-def short_conv(x, kernel, past):
+def short_conv(x, kernel, past, bias=0.0):
     """Return SiLU of columns x (B, T, D) mixed over time, and the new past.
 
-    kernel (D, C): weights for the last C tokens; past (B, C - 1, D).
+    kernel (D, C): of the last C tokens; past (B, C - 1, D); bias (D,).
     """
     rows = torch.cat([past, x], dim=1)  # (B, C - 1 + T, D)
     width, seq_len = kernel.shape[1], x.shape[1]
     mixed = sum(rows[:, i : i + seq_len] * kernel[:, i] for i in range(width))
-    return F.silu(mixed), rows[:, seq_len:]
+    return F.silu(mixed + bias), rows[:, seq_len:]
 
 
 def delta_net(x, weights, name, config, cache=None):

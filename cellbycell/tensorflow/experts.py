@@ -24,8 +24,8 @@ from cellbycell.tensorflow.rotary import rotary_tf
 def choose_tf(scores, count, to_one=True):
     """Return the experts of each token and their shares, both (..., count).
 
-    scores (..., C): of C experts. The best come first, and of equals the
-    first; to_one: the shares of a token sum to one.
+    scores (..., C): of C experts. The best come first, ties by their
+    number; to_one: the shares of a token sum to one.
     """
     probs = tf.nn.softmax(scores)  # (..., C)
     shares, chosen = tf.math.top_k(probs, count)

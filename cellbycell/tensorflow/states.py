@@ -19,7 +19,7 @@ from cellbycell.tensorflow.rotary import rotary_halves_tf
 def fading_tf(decay):
     """Return what is left at t of what is written at s, (..., T, S).
 
-    decay (..., T): finite logarithms, 0 or less; the future is 0.
+    decay (..., T): finite logarithms, 0 or less. If s is after t: 0.
     """
     total = tf.cumsum(decay, axis=-1)  # (..., T)
     fade = total[..., :, None] - total[..., None, :]  # (..., T, S)
@@ -45,7 +45,7 @@ def linear_chunk_tf(query, key, value, decay, state):
 def in_chunks_tf(step, size, *inputs, state):
     """Return the outputs (B, H, T, V) of a step over chunks, and the state.
 
-    step: of parts of the inputs (B, H, T, ...) and a state; size: of a chunk.
+    step: takes a chunk of each input (B, H, T, ...) and a state; size: tokens.
     """
     outputs = []
     for start in range(0, inputs[0].shape[2], size):
@@ -81,15 +81,15 @@ def unit_tf(x, epsilon=1e-6):
     return x * tf.math.rsqrt(tf.reduce_sum(x**2, -1, keepdims=True) + epsilon)
 
 
-def short_conv_tf(x, kernel, past):
+def short_conv_tf(x, kernel, past, bias=0.0):
     """Return SiLU of columns x (B, T, D) mixed over time, and the new past.
 
-    kernel (D, C): weights for the last C tokens; past (B, C - 1, D).
+    kernel (D, C): of the last C tokens; past (B, C - 1, D); bias (D,).
     """
     rows = tf.concat([past, x], axis=1)  # (B, C - 1 + T, D)
     width, seq_len = kernel.shape[1], x.shape[1]
     mixed = sum(rows[:, i : i + seq_len] * kernel[:, i] for i in range(width))
-    return tf.nn.silu(mixed), rows[:, seq_len:]
+    return tf.nn.silu(mixed + bias), rows[:, seq_len:]
 
 
 def delta_net_tf(x, weights, name, config, cache=None):

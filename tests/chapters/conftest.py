@@ -50,6 +50,41 @@ def book(chapter, request):
     return chapter(request.path.stem.removeprefix("test_"))
 
 
+@pytest.fixture(scope="session")
+def as_module():
+    """Return a function: run, weights -> a module for the kit.
+
+    run(weights, token_ids, cache) returns logits and a cache; weights: a
+    dict of tensors or arrays.
+    """
+    import torch
+
+    class Table(torch.nn.Embedding):
+        __getitem__ = torch.nn.Embedding.__call__
+
+    class Module(torch.nn.Module):
+        def __init__(self, run, weights):
+            super().__init__()
+            self.run, self.parts = run, torch.nn.ParameterDict()
+            for name, weight in weights.items():
+                part = torch.nn.Parameter(torch.as_tensor(weight).clone())
+                # The bias of DeepSeek's router is not learned by gradients.
+                part.requires_grad_("correction" not in name)
+                if "embed" in name:
+                    self.name, self.table = name, Table(*part.shape)
+                    self.table.weight = part
+                else:
+                    self.parts[name.replace(".", "/")] = part
+
+        def forward(self, token_ids, cache=None):
+            parts = {n.replace("/", "."): x for n, x in self.parts.items()}
+            weights = parts | {self.name: self.table}
+            logits, kept = self.run(weights, token_ids, cache or [])
+            return logits if cache is None else (logits, kept)
+
+    return Module
+
+
 def to_torch(given):
     """Return a tensor for an array, and PyTorch's type for NumPy's."""
     import torch

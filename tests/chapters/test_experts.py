@@ -318,40 +318,72 @@ def test_what_is_not_computed_is_refused(book, field, value):
         book["deepseek_config"](book["said"] | {field: value})
 
 
-def test_the_kit_finds_nothing(book):
+ASKED = {
+    "token_ids": [
+        [5, 3, 7, 4, 9, 11, 4, 3, 8, 6],
+        [8, 6, 12, 10, 11, 3, 0, 0, 0, 0],
+    ],
+    "targets": [
+        [3, 7, 4, 9, 11, 4, 3, 8, 6, 5],
+        [6, 12, 10, 11, 3, 9, 0, 0, 0, 0],
+    ],
+    "pad_id": 0,
+    "loss": lambda logits, targets: F.cross_entropy(
+        logits.mT, targets, ignore_index=0
+    ),
+}
+OFTEN = {"future", "steps", "cached", "pads", "alone", "order", "loss"}
+
+
+@pytest.mark.parametrize("absorbed", [False, True])
+def test_the_kit_finds_nothing(book, as_module, absorbed):
     from cellbycell.kit import check_model
 
-    weights, config = book["arrays"], book["config"]
+    def run(weights, token_ids, cache):
+        given = weights, token_ids, book["config"], cache, absorbed
+        return book["run_deepseek"](*given)
 
-    class DeepSeek(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.names = [name.replace(".", "-") for name in weights]
-            self.weights = torch.nn.ParameterDict(
-                {
-                    name.replace(".", "-"): torch.tensor(array)
-                    for name, array in weights.items()
-                    if "correction" not in name
-                }
-            )
-            for name, array in weights.items():
-                if "correction" in name:
-                    flat = name.replace(".", "-")
-                    self.register_buffer(flat, torch.tensor(array))
+    model = as_module(run, book["arrays"])
+    count = sum(weight.size for weight in book["arrays"].values())
+    report = check_model(model, **ASKED, reference=book["theirs"], count=count)
+    assert not report.failed and not report.errors, report
+    assert OFTEN | {"reference", "count", "aim"} <= {*report.passed}, report
 
-        def forward(self, token_ids, cache=None):
-            known = dict(self.weights.items()) | dict(self.named_buffers())
-            known = {n.replace("-", "."): w for n, w in known.items()}
-            return book["run_deepseek"](known, token_ids, config, cache)
 
-    report = check_model(
-        DeepSeek(),
-        token_ids=[[5, 3, 7, 4, 9, 11, 4], [8, 6, 12, 10, 11, 3, 9]],
-        targets=[[3, 7, 4, 9, 11, 4, 6], [6, 12, 10, 11, 3, 9, 5]],
-        reference=book["theirs"],
-    )
-    assert not report.failed, report
-    assert {"steps", "cached", "future", "reference"} <= set(report.passed)
+@pytest.mark.parametrize("mistake", ["cached", "alone"])
+def test_the_kit_finds_a_mistake(book, as_module, mistake, monkeypatch):
+    """A latent normalised twice; a capacity over the batch."""
+    from cellbycell.kit import check_model
+
+    config, choose = book["config"], book["choose_with_bias"]
+
+    def run(weights, token_ids, cache):
+        if mistake == "cached":
+            cache = [
+                (
+                    book["scale_rows"](
+                        latent,
+                        weights,
+                        f"model.layers.{i}.self_attn.kv_a_layernorm",
+                        config.inner,
+                    ),
+                    shared,
+                )
+                for i, (latent, shared) in enumerate(cache)
+            ]
+        return book["run_deepseek"](weights, token_ids, config, cache)
+
+    def choose_some(*given):
+        chosen, shares = choose(*given)
+        served = book["within_capacity"](chosen, 8, 6)
+        return chosen, shares * served
+
+    if mistake == "alone":
+        names = book["routed_experts"].__globals__
+        monkeypatch.setitem(names, "choose_with_bias", choose_some)
+    report = check_model(as_module(run, book["arrays"]), **ASKED)
+    assert mistake in report.failed and "future" in report.passed, report
+    assert mistake == "alone" or [*report.failed] == ["cached"], report
 
 
 # What the libraries do

@@ -167,6 +167,33 @@ def test_lightning_attention_has_one_decay_a_head(book):
     assert torch.allclose(state, their_state, atol=1e-5)
 
 
+def test_the_gradients_of_a_whole_mamba2(book):
+    ids, theirs = book["token_ids"], book["their_mamba"]
+    params = dict(theirs.named_parameters())
+    wanted = torch.autograd.grad(
+        theirs(ids, labels=ids).loss, [*params.values()]
+    )
+    leaves = {n: w.clone().requires_grad_() for n, w in params.items()}
+    weights = book["mamba_weights"] | leaves
+    logits, _ = book["mamba2"](ids, weights, book["mamba_config"])
+    loss = F.cross_entropy(logits[:, :-1].mT, ids[:, 1:])
+    found = torch.autograd.grad(loss, [*leaves.values()])
+    for ours, right in zip(found, wanted, strict=True):
+        assert (ours - right).abs().max() < 1e-4 * right.abs().max()
+
+
+def test_a_limit_of_steps_clamps_many(book):
+    """With another limit, or none, the logits are far away."""
+    from copy import copy
+
+    config = copy(book["mamba_config"])
+    config.time_step_limit = (0.0, float("inf"))
+    logits, _ = book["mamba2"](
+        book["token_ids"], book["mamba_weights"], config
+    )
+    assert (logits - book["mamba_logits"]).abs().max() > 0.01
+
+
 @pytest.mark.parametrize("pace", [-1.4, -1.5])
 def test_gradients_at_strong_decays(book, pace):
     """Which of the twins overflow backwards, as in the story."""
@@ -264,3 +291,48 @@ def test_the_whole_model_in_many_parts(book):
         )
     assert torch.allclose(whole, theirs, atol=2e-3)
     assert torch.allclose(parts, whole, atol=2e-3)
+
+
+# What the kit says of the whole model
+
+ASKED = {
+    "token_ids": [
+        [5, 3, 7, 4, 9, 11, 4, 3, 8, 6],
+        [8, 6, 12, 10, 11, 3, 0, 0, 0, 0],
+    ],
+    "targets": [
+        [3, 7, 4, 9, 11, 4, 3, 8, 6, 5],
+        [6, 12, 10, 11, 3, 9, 0, 0, 0, 0],
+    ],
+    "pad_id": 0,
+    "loss": lambda logits, targets: F.cross_entropy(
+        logits.mT, targets, ignore_index=0
+    ),
+}
+OFTEN = {"future", "steps", "cached", "pads", "alone", "order", "loss"}
+
+
+def test_the_kit_finds_nothing_in_qwen35(book, as_module):
+    from cellbycell.kit import check_model
+
+    def run(weights, token_ids, cache):
+        return book["qwen35"](token_ids, weights, book["config"], cache)
+
+    model = as_module(run, book["weights"])
+    count = sum(weight.numel() for weight in book["weights"].values())
+    report = check_model(model, **ASKED, reference=book["theirs"], count=count)
+    assert not report.failed and not report.errors, report
+    assert OFTEN | {"reference", "count", "aim"} <= {*report.passed}, report
+
+
+def test_the_kit_finds_a_state_that_is_dropped(book, as_module):
+    from cellbycell.kit import check_model
+
+    def run(weights, token_ids, cache):
+        if token_ids.shape[1] > 1:  # as the chapter tells
+            cache = [(x, 0 * y) for x, y in cache[:3]] + cache[3:]
+        return book["qwen35"](token_ids, weights, book["config"], cache)
+
+    report = check_model(as_module(run, book["weights"]), **ASKED)
+    assert [*report.failed] == ["cached"], report
+    assert OFTEN - {"cached"} <= {*report.passed}

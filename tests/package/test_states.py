@@ -103,3 +103,10 @@ def test_a_convolution_goes_on(framework):
     np.testing.assert_allclose(np.concatenate([first, later], 1), whole)
     np.testing.assert_allclose(kept, past)
     np.testing.assert_allclose(past, x[:, 3:])
+
+
+def test_a_bias_is_added_before_silu(framework):
+    x, kernel, bias = np.zeros((1, 2, 3)), np.ones((3, 4)), np.arange(3.0)
+    given = map(framework.tensor, (x, kernel, np.zeros((1, 3, 3)), bias))
+    found, _ = framework.short_conv(*given)
+    np.testing.assert_allclose(found[0, 1], bias / (1 + np.exp(-bias)))
