@@ -169,7 +169,7 @@ def gated_attention(x, weights, name, config, cache=None):
 def qwen35(token_ids, weights, config, cache=()):
     """Return the logits (B, T, N) of a Qwen 3.5, and its cache.
 
-    token_ids (B, T); weights: by their names in a checkpoint; config: with
+    token_ids (B, T); weights: by their names in state_dict(); config: with
     the names of config.json; cache: empty at the start, then as returned.
     """
 
