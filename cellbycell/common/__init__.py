@@ -16,7 +16,20 @@ from cellbycell.common.decoder import decoder_layer_parameters
 from cellbycell.common.encoder import layer_parameters
 from cellbycell.common.experts import deepseek_config
 from cellbycell.common.families import DecoderConfig
+from cellbycell.common.finetune import (
+    answer_targets,
+    block_mask,
+    pack_rows,
+    projections,
+)
 from cellbycell.common.llama import LlamaConfig, llama_parts
+from cellbycell.common.machines import (
+    Board,
+    count_letters,
+    cut_weights,
+    part_config,
+    run_threads,
+)
 from cellbycell.common.masks import largest_change
 from cellbycell.common.multi_head_attention import head_width, mask_per_head
 from cellbycell.common.position_similarity import frequencies, similarity
@@ -31,9 +44,14 @@ from cellbycell.common.speculative import (
 from cellbycell.common.training import learning_rate
 
 __all__ = [
+    "Board",
     "DecoderConfig",
     "LlamaConfig",
+    "answer_targets",
+    "block_mask",
+    "count_letters",
     "cut_cache",
+    "cut_weights",
     "decoder_layer_parameters",
     "deepseek_config",
     "draw",
@@ -47,13 +65,17 @@ __all__ = [
     "learning_rate",
     "llama_parts",
     "mask_per_head",
+    "pack_rows",
     "packed_text",
     "packed_value",
+    "part_config",
+    "projections",
     "read_gguf",
     "read_on",
     "read_tensor",
     "read_value",
     "residual",
+    "run_threads",
     "similarity",
     "stretched",
     "to_q4_0",

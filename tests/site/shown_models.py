@@ -240,3 +240,43 @@ def loads(book, step):
         busiest.append(f"{100 * row.max():.0f} % ({name})")
     said = f"Step {step}: the busiest expert has {', '.join(busiest)}."
     return said, parts
+
+
+@shows("finetune", [([0, 1, 2],), ([],), ([0],), ([1],), ([0, 1],)])
+def packed(book, rule):
+    own, again, only = (i in rule for i in range(3))
+    mask = book["own_text"] if own else book["causal"]
+    targets = book["answers"] if only else book["every_target"]
+    start = book["place"] if again else np.arange(len(mask))
+    ids, labels = book["row"]
+    loss = book["row_losses"](book["drawn"], ids, start, mask, labels)
+    last = loss[-2:].mean().item()
+    parts = {f"row-{i}": sign for i, sign in enumerate(book["signs"])}
+    parts |= {f"target-{i}": sign for i, sign in enumerate(targets)}
+    parts |= {f"position-{i}": str(p) for i, p in enumerate(start)}
+    parts |= {"asked": "targets", "position": "positions"}
+    asked = len(targets) - targets.count("_")
+    said = f"{mask.sum()} pairs may look, {asked} targets count. The last "
+    said += f"answer has the loss {last:.2f}, and {book['alone_loss']:.2f} in "
+    return f"{said}a row of its own.", parts
+
+
+@shows("machines", [(1, 0), (2, 1), (4, 0), (3, 1)])
+def ring(book, step, order):
+    owner = (
+        np.arange(8) // 2 if not order else np.array([0, 1, 2, 3, 3, 2, 1, 0])
+    )
+    tokens = "life is short so eat the dessert first".split()
+    now, parts = [0] * 4, {}
+    for t, token in enumerate(tokens):
+        parts[f"query-{t}"], parts[f"key-{t}"] = f"{owner[t]}: {token}", token
+        parts[f"held-{t}"] = str((owner[t] + step - 1) % 4)
+        for s in range(8):
+            turn = (owner[t] - owner[s]) % 4 + 1
+            parts[f"pair-{t}-{s}"] = "now" if turn == step else "done"
+            if s > t or turn > step:
+                parts[f"pair-{t}-{s}"] = ""
+            now[owner[t]] += s <= t and turn == step
+    parts["held"] = "keys are on"
+    said = f"Step {step}: machines 0 to 3 compute {', '.join(map(str, now))} "
+    return f"{said}pairs; the slowest has {max(now)}.", parts

@@ -1,0 +1,318 @@
+"""The chapter on fine-tuning: what its checkers say, and the libraries.
+
+test_exercises.py tries each checker on the stub and the solution.
+"""
+
+import copy
+import json
+import re
+import shutil
+import warnings
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.xdist_group("frameworks")
+
+
+# Wrong answers
+
+
+def labels(ids, mark, end, first=0, ends=True, pads=False, fill=-100):
+    """Return labels from the mark's next on, or from later or earlier."""
+    start = list(ids).index(mark) + 1
+    stop = len(ids) if pads else list(ids).index(end, start) + ends
+    found = np.full(len(ids), fill)
+    found[start + first : stop] = ids[start + first : stop]
+    return found
+
+
+def before_too(ids, mark, end):
+    stop = list(ids).index(end, list(ids).index(mark)) + 1
+    return np.append(ids[:stop], np.full(len(ids) - stop, -100))
+
+
+def seen(positions, again=None, past=True, same=True, itself=True):
+    text = np.cumsum(positions == 0) if again is None else again(positions)
+    both = text[:, None] == text if same else np.ones((len(text),) * 2) > 0
+    both = both & (np.tri(len(text)) > 0) if past else both
+    return both if itself else both & ~np.eye(len(text), dtype=bool)
+
+
+def fold(w, a, b, scale, change=None):
+    return w + scale * (b @ a if change is None else change)
+
+
+WRONG = {
+    "adapter_size": {
+        "up is trained": lambda shapes, r: r * sum(x for _, x in shapes),
+        "down is trained": lambda shapes, r: r * sum(x for x, _ in shapes),
+        "is frozen": lambda shapes, r: sum(
+            x * y + r * (x + y) for x, y in shapes
+        ),
+        "all weights": lambda shapes, r: sum(x * y for x, y in shapes),
+        "each matrix": lambda shapes, r: r * sum(shapes[0]),
+        "multiply by the rank": lambda shapes, r: sum(map(sum, shapes)),
+        "never stored": lambda shapes, r: r * sum(x * y for x, y in shapes),
+    },
+    "labels_of": {
+        "never stops": lambda *given: labels(*given, ends=False),
+        "pads are asked": lambda *given: labels(*given, pads=True),
+        "prompt is asked": before_too,
+        "belongs to the prompt": lambda *given: labels(*given, first=-1),
+        "do not shift": lambda *given: np.append(labels(*given)[1:], -100),
+        "not 0": lambda *given: labels(*given, fill=0),
+        "all tokens": lambda ids, mark, end: ids,
+        "first token of the answer": lambda *given: labels(*given, first=1),
+    },
+    "mask_of": {
+        "texts before it": lambda p: seen(p, same=False),
+        "the future": lambda p: seen(p, past=False),
+        "inverted": lambda p: ~seen(p),
+        "transposed": lambda p: seen(p).T,
+        "see itself": lambda p: seen(p, itself=False),
+        "one token": lambda p: seen(
+            p, lambda p: np.cumsum(np.append(0, np.diff(p)) < 0)
+        ),
+        "equal positions": lambda p: seen(p, lambda p: p),
+        "later position": lambda p: p[:, None] >= p,
+    },
+    "folded": {
+        "scale is missing": lambda w, a, b, alpha: fold(w, a, b, 1),
+        "divide alpha": lambda w, a, b, alpha: fold(w, a, b, alpha),
+        "rsLoRA": lambda w, a, b, alpha: fold(w, a, b, alpha / len(a) ** 0.5),
+        "add the change": lambda w, a, b, alpha: fold(
+            w, a, b, -alpha / len(a)
+        ),
+        "alone": lambda w, a, b, alpha: fold(0 * w, a, b, alpha / len(a)),
+        "nothing is added": lambda w, a, b, alpha: w,
+        "twice": lambda w, a, b, alpha: fold(w, a, b, 2 * alpha / len(a)),
+        "divide by alpha": lambda w, a, b, alpha: fold(
+            w, a, b, len(a) / alpha
+        ),
+        "transposed": lambda w, a, b, alpha: fold(
+            w, a, b, alpha / len(a), (b @ a).T if len(w) == 6 else None
+        ),
+    },
+}
+
+
+def test_wrong_answer_is_named(verdict, says):
+    assert says in verdict
+
+
+# The libraries
+
+
+def same(one, other, atol=1e-4):
+    return np.allclose(one.detach(), other.detach(), atol=atol)
+
+
+@pytest.fixture
+def by_peft(book):
+    """A model of Transformers with peft's adapters, and one with ours."""
+    import peft
+
+    base = book["to_transformers"](book["sizes"], book["copying"])
+    config = peft.LoraConfig(
+        r=8, lora_alpha=16, target_modules=["q_proj", "v_proj"]
+    )
+    with warnings.catch_warnings(action="ignore"):  # of Transformers 5.23
+        model = peft.get_peft_model(copy.deepcopy(base), config).eval()
+    ids = book["torch"].tensor(book["old_rows"][:3, 0])
+    start = base(ids).logits
+    assert book["torch"].equal(model(ids).logits, start)
+    layers = book["tuned"].model.layers, model.base_model.model.model.layers
+    for ours, theirs in zip(*layers, strict=True):
+        for name in ("q_proj", "v_proj"):
+            of_ours = getattr(ours.self_attn, name)
+            of_theirs = getattr(theirs.self_attn, name)
+            assert of_theirs.scaling["default"] == of_ours.scale
+            down, up = of_theirs.lora_A.default, of_theirs.lora_B.default
+            down.weight.data = of_ours.down.detach().clone()
+            up.weight.data = of_ours.up.detach().clone()
+    return base, model, ids
+
+
+def test_peft_has_the_same_logits_loss_and_gradients(book, by_peft):
+    base, model, ids = by_peft
+    found, slopes = [], []
+    for each in (book["tuned"], model):
+        each.zero_grad()
+        output = each(ids, labels=ids)
+        output.loss.backward()
+        found.append(output)
+        trained = [w for w in each.parameters() if w.requires_grad]
+        slopes.append([w.grad for w in trained])
+    assert same(found[0].logits, found[1].logits)
+    assert same(found[0].loss, found[1].loss, 1e-5)
+    assert len(slopes[0]) == len(slopes[1]) == 8
+    for one, other in zip(*slopes, strict=True):
+        assert same(one, other) and one.abs().max() > 1e-3
+    start = base(ids).logits
+    assert not same(found[1].logits, start, 0.5)
+    with model.disable_adapter():
+        assert book["torch"].equal(model(ids).logits, start)
+
+
+def test_the_file_of_peft_is_read_and_folded(book, by_peft, tmp_path):
+    base, model, ids = by_peft
+    wanted = model(ids).logits
+    model.save_pretrained(tmp_path)
+    said = json.loads((tmp_path / "adapter_config.json").read_text())
+    assert (said["lora_alpha"], said["r"]) == (16, 8)
+    # The book's reader, for a folder with the names of a model's files.
+    base.config.save_pretrained(tmp_path)
+    names = "adapter_model.safetensors", "model.safetensors"
+    shutil.copy(*(tmp_path / name for name in names))
+    from cellbycell.checkpoint import read_checkpoint
+
+    _, tensors = read_checkpoint(tmp_path)
+    name = "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight"
+    assert len(tensors) == 8 and tensors[name].shape == (8, 32)
+    state = base.state_dict()
+    for name, down in tensors.items():
+        if "lora_A" in name:
+            up = tensors[name.replace("lora_A", "lora_B")]
+            place = name.removeprefix("base_model.model.")
+            place = place.replace(".lora_A", "")
+            merged = book["folded_solution"](
+                state[place].numpy(), down, up, said["lora_alpha"]
+            )
+            state[place].copy_(book["torch"].tensor(merged))
+    assert same(base(ids).logits, wanted)
+    with warnings.catch_warnings(action="ignore"):
+        assert same(model.merge_and_unload()(ids).logits, wanted)
+
+
+def test_the_lines_with_peft_run(book, tmp_path, monkeypatch):
+    from tools.notebooks import Notebook
+    from tools.settings import BOOK
+
+    cells = Notebook.read(BOOK / "finetune.ipynb").cells
+    (text,) = (c.source for c in cells if "```python" in c.source)
+    (lines,) = re.findall(r"```python\n(.*?)\n```", text, re.DOTALL)
+    base = book["to_transformers"](book["sizes"], book["copying"])
+    names = {"model": copy.deepcopy(base)}
+    monkeypatch.chdir(tmp_path)
+    with warnings.catch_warnings(action="ignore"):
+        exec(lines, names)
+    ids = book["torch"].tensor(book["old_rows"][:3, 0])
+    assert same(names["model"](ids).logits, base(ids).logits)
+    files = [path.stat().st_size for path in (tmp_path / "adapter").iterdir()]
+    assert len(files) >= 2 and sum(files) < 100_000
+
+
+def test_keras_has_the_same_adapter(book):
+    keras, tf = book["keras"], book["tf"]
+    x = np.sin(np.arange(1, 85.0) ** 2).reshape(7, 12)
+    dense, theirs = keras.layers.Dense(20), keras.layers.Dense(20)
+    dense.build((None, 12))
+    theirs.build((None, 12))
+    theirs.set_weights(dense.get_weights())
+    rng = np.random.default_rng(0)
+    ours = book["LoraTF"](dense, 4, 8, rng)
+    ours.up.assign(rng.normal(size=(20, 4)))
+    theirs.enable_lora(4, lora_alpha=8)
+    assert len(theirs.trainable_variables) == 3  # with the bias, which ours
+    assert len(ours.trainable_variables) == 2  # has frozen
+    theirs.lora_kernel_a.assign(tf.transpose(ours.down))
+    theirs.lora_kernel_b.assign(tf.transpose(ours.up))
+    x = tf.constant(x, tf.float32)
+    assert np.allclose(theirs(x), ours(x), atol=1e-4)
+    assert not np.allclose(theirs(x), dense(x), atol=0.1)
+
+
+def test_the_collator_of_transformers_packs_alike(book):
+    from transformers import DataCollatorWithFlattening
+
+    texts = []
+    for prompt, answer in book["shown_ids"]:
+        label = [-100] * len(prompt) + list(answer)
+        texts.append({"input_ids": [*prompt, *answer], "labels": label})
+    with warnings.catch_warnings(action="ignore"):
+        given = DataCollatorWithFlattening(return_tensors="pt")(texts)
+    torch = book["torch"]
+    names = "input_ids", "labels", "position_ids"
+    given = {name: torch.as_tensor(given[name]) for name in names}
+    output = book["theirs"](**given, use_cache=False)
+    wanted = book["smoothed_loss"](
+        book["right"], torch.tensor(book["targets"]), 0.0
+    )
+    assert same(output.loss, wanted)
+
+
+@pytest.mark.parametrize("kind", ["eager", "sdpa"])
+def test_only_a_call_without_a_cache_tells_texts_apart(book, kind):
+    theirs = copy.deepcopy(book["theirs"])
+    theirs.set_attn_implementation(kind)
+    told, wrong, right = (book[x] for x in ("told", "wrong", "right"))
+    assert same(theirs(**told).logits, wrong)
+    assert same(theirs(**told, use_cache=False).logits, right)
+    theirs.config.use_cache = False  # as its Trainer does
+    assert same(theirs(**told).logits, right)
+
+
+def test_the_trainer_switches_the_cache_off(book, tmp_path):
+    from transformers import Trainer, TrainingArguments
+
+    theirs = copy.deepcopy(book["theirs"])
+    assert theirs.config.use_cache
+    Trainer(theirs, TrainingArguments(output_dir=tmp_path, report_to=[]))
+    assert not theirs.config.use_cache
+
+
+def test_a_table_of_positions_needs_them_to_start_again(book):
+    import transformers as hf
+
+    torch = book["torch"]
+    torch.manual_seed(0)
+    sizes = dict(vocab_size=13, n_embd=24, n_layer=2, n_head=6, n_positions=32)
+    ends = dict(bos_token_id=None, eos_token_id=None)
+    config = hf.GPT2Config(**sizes, **ends, initializer_range=0.3)
+    model = hf.GPT2LMHeadModel(config).eval()
+    mask = torch.tensor(book["block_mask"](book["texts"]))[:, None]
+    ids, last = torch.tensor(book["token_ids"]), slice(12, 16)
+    alone = model(ids[:, last]).logits
+    again = torch.tensor(book["positions"])
+    for positions, right in ((again, True), (torch.arange(16)[None], False)):
+        given = dict(attention_mask=mask, position_ids=positions)
+        found = model(ids, **given, use_cache=False).logits[:, last]
+        assert same(found, alone) == right
+
+
+def test_gradients_of_packed_rows_are_those_of_rows_alone(book):
+    torch, model = book["torch"], copy.deepcopy(book["drawn"])
+    slopes = []
+    for length in (6, 16, 40):
+        rows = book["pack_rows"](book["shown_ids"] * 2, length)
+        given = *rows[[0, 3]], book["block_mask"](rows[2])
+        model.zero_grad()
+        logits = book["packed_logits"](model, *map(torch.tensor, given))
+        targets = torch.tensor(rows[1])
+        book["smoothed_loss"](logits, targets, smoothing=0.0).backward()
+        slopes.append([w.grad.clone() for w in model.parameters()])
+    for one, two, three in zip(*slopes, strict=True):
+        assert same(one, two) and same(one, three) and one.abs().max() > 1e-4
+
+
+def test_keras_leaves_out_what_is_not_asked(book):
+    logits, targets = book["right"].numpy(), book["targets"]
+    loss = book["keras"].losses.SparseCategoricalCrossentropy(
+        from_logits=True, ignore_class=0
+    )
+    ours = book["smoothed_loss_tf"](logits, targets, smoothing=0.0)
+    assert np.isclose(float(loss(targets, logits)), float(ours), atol=1e-4)
+
+
+def test_the_picture_says_what_the_row_is(book):
+    assert book["to_text"](book["token_ids"][0]) == book["signs"]
+    assert book["to_text"](book["targets"][0]) == book["answers"]
+    assert np.array_equal(book["positions"][0], book["place"])
+    assert np.array_equal(
+        book["block_mask"](book["texts"])[0], book["own_text"]
+    )
+    own = book["picture_losses"][2:]
+    assert np.allclose(own, book["alone_loss"], atol=1e-4)
+    for loss in book["picture_losses"][:2]:
+        assert abs(loss - book["alone_loss"]) > 0.05

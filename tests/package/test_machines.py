@@ -1,0 +1,108 @@
+"""Edges of machines that talk, in the frameworks that are installed."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from frameworks import PyTorch, TensorFlow
+
+from cellbycell.common import cut_weights, part_config
+from cellbycell.live import stored_config, stored_weights
+
+pytestmark = pytest.mark.xdist_group("frameworks")
+
+
+@pytest.fixture(params=[PyTorch, TensorFlow])
+def framework(request):
+    return request.param()
+
+
+def ones(framework, *shape, dtype="float32"):
+    return framework.tensor(np.ones(shape, dtype))
+
+
+def fails(framework, work, size=2, seconds=20, within=10):
+    before, begin = threading.active_count(), time.monotonic()
+    with pytest.raises(RuntimeError) as error:
+        framework.run_on(size, work, seconds=seconds)
+    assert time.monotonic() - begin < within
+    assert threading.active_count() == before
+    return str(error.value)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_a_machine_that_stops_ends_all(framework, size):
+    def dies(machine):
+        if machine.rank == 1:
+            raise ValueError("no more")
+        return machine.all_reduce(ones(framework, 2))
+
+    def leaves(machine):
+        return machine.rank or machine.gather(ones(framework, 2))
+
+    def ends(machine):
+        return machine.rank or exit()
+
+    assert fails(framework, dies, size) == "machine 1 stopped: no more"
+    assert "machine 1 has left" in fails(framework, leaves, size)
+    assert fails(framework, ends, size).startswith("machine 0 stopped")
+
+
+def test_machines_that_want_different_things_are_told(framework):
+    def other_call(machine):
+        x = ones(framework, 2)
+        return machine.pass_on(x) if machine.rank else machine.gather(x)
+
+    def other_shape(machine):
+        return machine.all_reduce(ones(framework, 2 + machine.rank))
+
+    def other_type(machine):
+        dtype = ["float32", "float64"][machine.rank]
+        return machine.all_reduce(ones(framework, 2, dtype=dtype))
+
+    for work in (other_call, other_shape, other_type):
+        said = fails(framework, work)
+        assert "and machine" in said and "(2,)" in said
+
+
+def test_a_machine_that_is_silent_is_not_waited_for(framework):
+    def sleeps(machine):
+        if machine.rank:
+            return time.sleep(2.5)
+        return machine.all_reduce(ones(framework, 2))
+
+    assert "silent for 1 s" in fails(framework, sleeps, seconds=1, within=8)
+
+
+def test_a_part_has_its_rows_and_refuses_what_it_cannot_cut():
+    config, tensors = stored_config(), stored_weights()
+    parts = [cut_weights(tensors, rank, 2) for rank in range(2)]
+    for name, w in tensors.items():
+        both = [part[name] for part in parts]
+        if both[0].shape == w.shape:
+            joined = both[0]
+        else:
+            joined = np.concatenate(
+                both, int("o_proj" in name or "down" in name)
+            )
+        np.testing.assert_array_equal(joined, w)
+    assert parts[0]["lm_head.weight"] is tensors["lm_head.weight"]
+    with pytest.raises(ValueError, match="2 key heads on 4 machines"):
+        part_config(config, 4)
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_losses_of_half_the_range(framework, size):
+    logits = np.linspace(-80, 80, 24).reshape(2, 12).astype("float32")
+    targets = np.array([11, 0])
+
+    def work(machine):
+        own = np.split(logits, machine.size, -1)[machine.rank]
+        own, ids = framework.tensor(own), framework.tensor(targets)
+        return np.asarray(framework.vocabulary_loss(machine, own, ids))
+
+    top = np.logaddexp.reduce(logits.astype(float), -1)
+    wanted = top - logits[[0, 1], targets]
+    for found in framework.run_on(size, work):
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
