@@ -53,7 +53,7 @@ class MachineTF:
 
 
 def run_on_tf(size, work, *args, seconds=20):
-    """Return what work(machine, *args) returns on each of several machines.
+    """Return what work(machine, ...) returns on each of several machines.
 
     seconds: the longest that one waits for another. Raises RuntimeError,
     which says which machine stopped, and why.
