@@ -27,7 +27,7 @@ def fails(framework, work, size=2, seconds=20, within=10):
     with pytest.raises(RuntimeError) as error:
         framework.run_on(size, work, seconds=seconds)
     assert time.monotonic() - begin < within
-    assert threading.active_count() == before
+    assert threading.active_count() <= before
     return str(error.value)
 
 

@@ -248,7 +248,9 @@ def packed(book, rule):
     mask = book["own_text"] if own else book["causal"]
     targets = book["answers"] if only else book["every_target"]
     start = book["place"] if again else np.arange(len(mask))
-    ids, labels = book["row"]
+    ids, labels = (
+        book["to_ids"](book[name]) for name in ("signs", "every_target")
+    )
     loss = book["row_losses"](book["drawn"], ids, start, mask, labels)
     last = loss[-2:].mean().item()
     parts = {f"row-{i}": sign for i, sign in enumerate(book["signs"])}
@@ -273,7 +275,7 @@ def ring(book, step, order):
         parts[f"held-{t}"] = str((owner[t] + step - 1) % 4)
         for s in range(8):
             turn = (owner[t] - owner[s]) % 4 + 1
-            parts[f"pair-{t}-{s}"] = "now" if turn == step else "done"
+            parts[f"pair-{t}-{s}"] = "now" if turn == step else "✓"
             if s > t or turn > step:
                 parts[f"pair-{t}-{s}"] = ""
             now[owner[t]] += s <= t and turn == step
