@@ -256,7 +256,7 @@ def packed(book, rule):
     parts = {f"row-{i}": sign for i, sign in enumerate(book["signs"])}
     parts |= {f"target-{i}": sign for i, sign in enumerate(targets)}
     parts |= {f"position-{i}": str(p) for i, p in enumerate(start)}
-    parts |= {"asked": "targets", "position": "positions"}
+    parts |= {"targets": "asked", "positions": "position"}
     asked = len(targets) - targets.count("_")
     said = f"{mask.sum()} pairs may look, {asked} targets count. The last "
     said += f"answer has the loss {last:.2f}, and {book['alone_loss']:.2f} in "
