@@ -257,6 +257,7 @@ def packed(book, rule):
     parts |= {f"target-{i}": sign for i, sign in enumerate(targets)}
     parts |= {f"position-{i}": str(p) for i, p in enumerate(start)}
     parts |= {"targets": "asked", "positions": "position"}
+    parts |= {f"see-{i}-{j}": "" for i, j in np.ndindex(mask.shape)}
     asked = len(targets) - targets.count("_")
     said = f"{mask.sum()} pairs may look, {asked} targets count. The last "
     said += f"answer has the loss {last:.2f}, and {book['alone_loss']:.2f} in "
