@@ -73,8 +73,9 @@ class Machine:
 def run_on(size, work, *args, seconds=20):
     """Return what work(machine, ...) returns on each of several machines.
 
-    seconds: the longest that one waits for another. Raises RuntimeError,
-    which says which machine stopped, and why.
+    seconds: the longest that one waits for another; work that takes twice as
+    long is ended, too. Raises RuntimeError, which says which machine stopped,
+    and why.
     """
     board, store, machines = Board(size, seconds), dist.HashStore(), {}
 

@@ -55,8 +55,9 @@ class MachineTF:
 def run_on_tf(size, work, *args, seconds=20):
     """Return what work(machine, ...) returns on each of several machines.
 
-    seconds: the longest that one waits for another. Raises RuntimeError,
-    which says which machine stopped, and why.
+    seconds: the longest that one waits for another; work that takes twice as
+    long is ended, too. Raises RuntimeError, which says which machine stopped,
+    and why.
     """
     board = Board(size, seconds)
     return run_threads(lambda rank: work(MachineTF(board, rank), *args), board)

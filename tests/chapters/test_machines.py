@@ -165,6 +165,12 @@ def by_exit(whole, rows, rank, size):
     dist.barrier()  # noqa: F821
 
 
+def by_leaving(whole, rows, rank, size):
+    if rank:
+        sys.exit(0)
+    dist.barrier()  # noqa: F821
+
+
 def by_waiting(whole, rows, rank, size):
     if rank:
         import time
@@ -188,6 +194,7 @@ def test_processes_return_what_they_found(book):
     [
         (by_dying, 60, "process 1 stopped: ValueError: no more"),
         (by_exit, 60, "process 1 stopped: code 3"),
+        (by_leaving, 60, "process 1 stopped: code 0"),
         (by_waiting, 8, "stopped: it is at work for more than 8 s"),
     ],
 )
