@@ -27,7 +27,7 @@ def packed_logits(model, token_ids, positions, mask):
     """Return the logits of packed rows, (B, T, N).
 
     model: a Llama; token_ids and positions (B, T); mask (B, T, S), True =
-    may attend.
+    may attend; the same for all heads.
     """
     x = model.embedding(token_ids)  # (B, T, D)
     for layer in model.layers:
@@ -59,7 +59,7 @@ class Lora(nn.Module):
 def add_lora(model, rank, alpha, seed=0, **which):
     """Freeze a Llama, put a Lora at each of its projections, and return it.
 
-    which: names= of projections; without it, all.
+    which: names= chooses projections; without it, all.
     """
     rng = np.random.default_rng(seed)
     model.requires_grad_(False)

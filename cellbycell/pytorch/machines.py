@@ -163,5 +163,7 @@ def vocabulary_loss(machine, logits, targets):
     is_own = (places >= 0) & (places < width)
     places = places.clamp(0, width - 1)[:, None]  # (T, 1)
     found = logits.gather(-1, places)[:, 0] * is_own
-    total = machine.gather(logits.logsumexp(-1)).logsumexp(0)
-    return total - machine.all_reduce(found)
+    own = logits.logsumexp(-1)  # (T,)
+    sums = machine.gather(own)  # (..., T)
+    sums[machine.rank] = own  # with its gradient
+    return sums.logsumexp(0) - add_up(found, machine)

@@ -28,7 +28,7 @@ def packed_logits_tf(model, token_ids, positions, mask):
     """Return the logits of packed rows, (B, T, N).
 
     model: a Llama; token_ids and positions (B, T); mask (B, T, S), True =
-    may attend.
+    may attend; the same for all heads.
     """
     x = model.embedding(token_ids)  # (B, T, D)
     for layer in model.layers:
@@ -67,7 +67,7 @@ class LoraTF(keras.layers.Layer):
 def add_lora_tf(model, rank, alpha, seed=0, **which):
     """Freeze a Llama, put a Lora at each of its projections, and return it.
 
-    which: names= of projections; without it, all.
+    which: names= chooses projections; without it, all.
     """
     rng = np.random.default_rng(seed)
     for weight in model.variables:

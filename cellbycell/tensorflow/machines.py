@@ -139,6 +139,7 @@ def vocabulary_loss_tf(machine, logits, targets):
     is_own = tf.cast((places >= 0) & (places < width), logits.dtype)
     places = tf.clip_by_value(places, 0, width - 1)
     found = tf.gather(logits, places, batch_dims=1) * is_own
-    sums = machine.gather(tf.reduce_logsumexp(logits, -1))  # (..., T)
-    total = tf.reduce_logsumexp(sums, 0)
-    return total - machine.all_reduce(found)
+    own = tf.reduce_logsumexp(logits, -1)  # (T,)
+    sums = tf.unstack(machine.gather(own))
+    sums[machine.rank] = own  # with its gradient
+    return tf.reduce_logsumexp(sums, 0) - add_up_tf(found, machine)

@@ -91,11 +91,6 @@ def test_wrong_answer_is_named(verdict, says):
 # The rows.
 
 
-def test_best_share_is_that_of_the_most_frequent_answers(book):
-    rows = [*3 * [("a", "x")], ("a", "y"), *2 * [("b", "z")]]
-    assert book["best_share"](rows) == pytest.approx(5 / 6)
-
-
 def test_ambiguous_dates_are_those_of_two_orders(book):
     """Every twofold question has a day and a month that can be exchanged."""
     answers = {}
@@ -160,10 +155,21 @@ def test_rate_rises_and_falls_to_zero(book):
     assert 40 < np.argmax(shares) < 50
 
 
-def small_model(book, kind, seed=0):
-    """Return a model with dropout, and the functions that train it."""
-    make, fit = book[f"make_model{kind}"], book[f"fit{kind}"]
-    return make(book["small"], seed), fit
+@pytest.fixture(params=["", "_tf"])
+def small(request, book, tmp_path):
+    """Return two functions: one makes a small model, the other trains it."""
+    kind, pairs = request.param, book["validation_pairs"]
+
+    def make(seed=0, **changes):
+        return book[f"make_model{kind}"](book["small"] | changes, seed)
+
+    def fit(model, rows=pairs[:120], **how):
+        how = dict(num_steps=2, every=1) | how
+        return book[f"fit{kind}"](
+            model, rows, pairs[:20], tmp_path / "run", **how
+        )
+
+    return make, fit
 
 
 def weights_of(model):
@@ -194,62 +200,38 @@ def test_both_frameworks_take_the_same_first_steps(book, tmp_path):
     assert np.allclose(*losses, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["", "_tf"])
-def test_fit_stops_early_and_keeps_the_best_weights(book, kind, tmp_path):
+def test_fit_stops_early_and_keeps_the_best_weights(small):
     """With a rate of zero no loss is lower than the first."""
-    model, fit = small_model(book, kind)
-    pairs = book["validation_pairs"]
+    make, fit = small
+    brief = dict(num_steps=6, patience=2, peak=0.0)
+    model, again = make(), make(seed=3)
     first = [weight.copy() for weight in weights_of(model)]
-    brief = dict(num_steps=6, every=1, patience=2, peak=0.0)
-    file = tmp_path / "run"
-    history = fit(model, pairs[:200], pairs[:20], file, **brief)
+    history = fit(model, **brief)
     assert [step for step, *_ in history] == [1, 2, 3]
     assert all(map(np.array_equal, weights_of(model), first))
     # It has ended, so that one more call changes nothing.
-    again, _ = small_model(book, kind, seed=3)
-    assert fit(again, pairs[:200], pairs[:20], file, **brief) == history
+    assert fit(again, **brief) == history
     assert all(map(np.array_equal, weights_of(again), first))
 
 
-@pytest.mark.parametrize("kind", ["", "_tf"])
-def test_fit_goes_on_with_the_same_rows_and_arguments_alone(
-    book, kind, tmp_path
-):
-    model, fit = small_model(book, kind)
-    pairs, brief = book["validation_pairs"], dict(num_steps=2, every=1)
-    fit(model, pairs[:120], pairs[:20], tmp_path / "run", **brief)
-    for other, changed in [
-        (pairs[1:121], {}),
-        (pairs[:120], {"batch_size": 7}),
-        (pairs[:120], {"peak": 1.0}),
+def test_fit_goes_on_with_the_same_rows_and_arguments_alone(book, small):
+    make, fit = small
+    fit(make())
+    for sizes, how in [
+        ({}, {"rows": book["validation_pairs"][1:121]}),
+        ({}, {"batch_size": 7}),
+        ({}, {"peak": 1.0}),
+        ({"d_ff": 64}, {}),
+        ({"dropout": 0.2}, {}),
     ]:
         with pytest.raises(ValueError, match="another training's"):
-            fit(model, other, pairs[:20], tmp_path / "run", **brief, **changed)
-    make, sizes = book[f"make_model{kind}"], book["small"]
-    for changed in ({"d_ff": 64}, {"dropout": 0.2}):
-        with pytest.raises(ValueError, match="another training's"):
-            fit(
-                make(sizes | changed),
-                pairs[:120],
-                pairs[:20],
-                tmp_path / "run",
-                **brief,
-            )
+            fit(make(**sizes), **how)
 
 
-@pytest.mark.parametrize("kind", ["", "_tf"])
-def test_a_loss_that_is_not_finite_is_named(book, kind, tmp_path):
-    model, fit = small_model(book, kind)
-    pairs, brief = book["validation_pairs"], dict(num_steps=2, every=1)
+def test_a_loss_that_is_not_finite_is_named(small):
+    make, fit = small
     with pytest.raises(FloatingPointError, match="not a finite number"):
-        fit(
-            model,
-            pairs[:120],
-            pairs[:20],
-            tmp_path / "run",
-            peak=math.inf,
-            **brief,
-        )
+        fit(make(), peak=math.inf)
 
 
 @pytest.mark.parametrize("text", ["", "MM🎉", "<pad>", "M▁", "<unk>"])
@@ -297,15 +279,6 @@ def test_parts_take_the_step_of_the_whole_batch(book, tmp_path):
             book["fit"](model, pairs[:200], pairs[:20], file, **brief)
         )
     assert np.allclose(*found, rtol=1e-9)
-
-
-def test_half_precision_is_near(book):
-    model = book["make_model"](book["sizes"])
-    exact, rounded = (
-        book["accumulate"](model, book["training_pairs"][:60], half=half)
-        for half in (False, True)
-    )
-    assert 0 < abs(exact - rounded) < 0.02
 
 
 def test_batches_go_on_where_they_stopped(book):

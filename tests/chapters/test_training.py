@@ -192,19 +192,6 @@ def test_epsilon_is_that_of_the_text(book):
         assert np.allclose(others, -0.005, rtol=1e-3, atol=0)
 
 
-@pytest.mark.parametrize("factor", [0.5, 100])
-def test_adam_does_not_see_a_factor_that_all_gradients_share(book, factor):
-    weights, gradients = [], np.cos(np.arange(20.0))
-    for share in (1, factor):
-        weight, state = 0.5, (0, 0.0, 0.0)
-        for gradient in gradients:
-            weight, state = book["adam_step"](
-                weight, share * gradient, state, rate=0.01
-            )
-        weights.append(weight)
-    assert math.isclose(*weights, abs_tol=1e-7) and weights[0] != 0.5
-
-
 @pytest.mark.parametrize("key_len", range(1, 11))
 def test_batches_are_framed_and_reversed(book, key_len):
     rng = np.random.default_rng(key_len)

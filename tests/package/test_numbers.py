@@ -138,18 +138,12 @@ def test_tiles_of_two_machines_are_joined(framework, dtype):
 
 def test_whole_values_are_averaged(framework):
     query, key, _, mask = near(1)
-    query, key = framework.tensor(query), framework.tensor(key)
     value = np.arange(24 * 5).reshape(24, 5)
-    wanted, _ = framework.attend_with_sum(
-        query, key, framework.tensor(value), framework.tensor(mask, "bool")
-    )
-    output, _ = framework.attend_in_tiles(
-        query,
-        key,
-        framework.tensor(value, "int64"),
-        framework.tensor(mask, "bool"),
-        5,
-    )
+    *given, wide = map(framework.tensor, (query, key, value))
+    whole = framework.tensor(value, "int64")
+    mask = framework.tensor(mask, "bool")
+    wanted, _ = framework.attend_with_sum(*given, wide, mask)
+    output, _ = framework.attend_in_tiles(*given, whole, mask, 5)
     assert framework.kind(output) == "float32"
     np.testing.assert_allclose(output, wanted, rtol=1e-5)
 
