@@ -85,6 +85,33 @@ def as_module():
     return Module
 
 
+@pytest.fixture(scope="session")
+def asked():
+    """What the kit is told of a whole model: ids, targets, pads, a loss."""
+    import torch
+
+    return {
+        "token_ids": [
+            [5, 3, 7, 4, 9, 11, 4, 3, 8, 6],
+            [8, 6, 12, 10, 11, 3, 0, 0, 0, 0],
+        ],
+        "targets": [
+            [3, 7, 4, 9, 11, 4, 3, 8, 6, 5],
+            [6, 12, 10, 11, 3, 9, 0, 0, 0, 0],
+        ],
+        "pad_id": 0,
+        "loss": lambda logits, targets: torch.nn.functional.cross_entropy(
+            logits.mT, targets, ignore_index=0
+        ),
+    }
+
+
+@pytest.fixture(scope="session")
+def often():
+    """The questions that the kit asks every model."""
+    return {"future", "steps", "cached", "pads", "alone", "order", "loss"}
+
+
 def to_torch(given):
     """Return a tensor for an array, and PyTorch's type for NumPy's."""
     import torch

@@ -318,25 +318,8 @@ def test_what_is_not_computed_is_refused(book, field, value):
         book["deepseek_config"](book["said"] | {field: value})
 
 
-ASKED = {
-    "token_ids": [
-        [5, 3, 7, 4, 9, 11, 4, 3, 8, 6],
-        [8, 6, 12, 10, 11, 3, 0, 0, 0, 0],
-    ],
-    "targets": [
-        [3, 7, 4, 9, 11, 4, 3, 8, 6, 5],
-        [6, 12, 10, 11, 3, 9, 0, 0, 0, 0],
-    ],
-    "pad_id": 0,
-    "loss": lambda logits, targets: F.cross_entropy(
-        logits.mT, targets, ignore_index=0
-    ),
-}
-OFTEN = {"future", "steps", "cached", "pads", "alone", "order", "loss"}
-
-
 @pytest.mark.parametrize("absorbed", [False, True])
-def test_the_kit_finds_nothing(book, as_module, absorbed):
+def test_the_kit_finds_nothing(book, as_module, absorbed, asked, often):
     from cellbycell.kit import check_model
 
     def run(weights, token_ids, cache):
@@ -345,13 +328,13 @@ def test_the_kit_finds_nothing(book, as_module, absorbed):
 
     model = as_module(run, book["arrays"])
     count = sum(weight.size for weight in book["arrays"].values())
-    report = check_model(model, **ASKED, reference=book["theirs"], count=count)
+    report = check_model(model, **asked, reference=book["theirs"], count=count)
     assert not report.failed and not report.errors, report
-    assert OFTEN | {"reference", "count", "aim"} <= {*report.passed}, report
+    assert often | {"reference", "count", "aim"} <= {*report.passed}, report
 
 
 @pytest.mark.parametrize("mistake", ["cached", "alone"])
-def test_the_kit_finds_a_mistake(book, as_module, mistake, monkeypatch):
+def test_the_kit_finds_a_mistake(book, as_module, mistake, monkeypatch, asked):
     """A latent normalised twice; a capacity over the batch."""
     from cellbycell.kit import check_model
 
@@ -381,7 +364,7 @@ def test_the_kit_finds_a_mistake(book, as_module, mistake, monkeypatch):
     if mistake == "alone":
         names = book["routed_experts"].__globals__
         monkeypatch.setitem(names, "choose_with_bias", choose_some)
-    report = check_model(as_module(run, book["arrays"]), **ASKED)
+    report = check_model(as_module(run, book["arrays"]), **asked)
     assert mistake in report.failed and "future" in report.passed, report
     assert mistake == "alone" or [*report.failed] == ["cached"], report
 

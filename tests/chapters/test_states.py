@@ -196,14 +196,36 @@ def test_a_limit_of_steps_clamps_many(book):
 
 @pytest.mark.parametrize("pace", [-1.4, -1.5])
 def test_gradients_at_strong_decays(book, pace):
-    """Which of the twins overflow backwards, as in the story."""
-    tf = book["tf"]
-    for name in ("fading_tf", "fading_late_tf"):
-        decays = tf.Variable(tf.fill([64], pace))
+    """Which functions overflow backwards, as in the story."""
+    tf, fits = book["tf"], pace > book["late_limit"]
+    for name in ("fading", "fading_late"):
+        decays = torch.full((64,), pace, requires_grad=True)
+        book[name](decays).sum().backward()
+        decays_tf = tf.Variable(tf.fill([64], pace))
         with tf.GradientTape() as tape:
-            total = tf.reduce_sum(book[name](decays))
-        finite = np.isfinite(tape.gradient(total, decays)).all()
-        assert finite == (name == "fading_tf" or pace > -1.41)
+            total = tf.reduce_sum(book[f"{name}_tf"](decays_tf))
+        slope = tape.gradient(total, decays_tf)
+        for found in (decays.grad, slope):
+            assert np.isfinite(found).all() == (name == "fading" or fits)
+
+
+def test_the_libraries_mask_before_exp(book):
+    """Their gradients at strong decays are finite, as the story says."""
+    tf = book["tf"]
+    rows = [book["sines"](1, 64, 1, 4, seed=i) for i in range(3)]
+    decays = torch.full((1, 64, 1), -4.0, requires_grad=True)
+    decays_tf = tf.Variable(decays.detach().numpy())
+    output, _ = book["qwen3_next"].torch_chunk_gated_delta_rule(
+        *map(torch.tensor, rows), g=decays, beta=torch.ones(1, 64, 1)
+    )
+    output.sum().backward()
+    with tf.GradientTape() as tape:
+        output, _ = book["hub"]._chunk_gated_delta_rule(
+            *map(tf.constant, rows), g=decays_tf, beta=tf.ones((1, 64, 1))
+        )
+        total = tf.reduce_sum(output)
+    for found in (decays.grad, tape.gradient(total, decays_tf)):
+        assert np.isfinite(found).all()
 
 
 def test_gradients_of_both_frameworks(book):
@@ -295,24 +317,8 @@ def test_the_whole_model_in_many_parts(book):
 
 # What the kit says of the whole model
 
-ASKED = {
-    "token_ids": [
-        [5, 3, 7, 4, 9, 11, 4, 3, 8, 6],
-        [8, 6, 12, 10, 11, 3, 0, 0, 0, 0],
-    ],
-    "targets": [
-        [3, 7, 4, 9, 11, 4, 3, 8, 6, 5],
-        [6, 12, 10, 11, 3, 9, 0, 0, 0, 0],
-    ],
-    "pad_id": 0,
-    "loss": lambda logits, targets: F.cross_entropy(
-        logits.mT, targets, ignore_index=0
-    ),
-}
-OFTEN = {"future", "steps", "cached", "pads", "alone", "order", "loss"}
 
-
-def test_the_kit_finds_nothing_in_qwen35(book, as_module):
+def test_the_kit_finds_nothing_in_qwen35(book, as_module, asked, often):
     from cellbycell.kit import check_model
 
     def run(weights, token_ids, cache):
@@ -320,12 +326,12 @@ def test_the_kit_finds_nothing_in_qwen35(book, as_module):
 
     model = as_module(run, book["weights"])
     count = sum(weight.numel() for weight in book["weights"].values())
-    report = check_model(model, **ASKED, reference=book["theirs"], count=count)
+    report = check_model(model, **asked, reference=book["theirs"], count=count)
     assert not report.failed and not report.errors, report
-    assert OFTEN | {"reference", "count", "aim"} <= {*report.passed}, report
+    assert often | {"reference", "count", "aim"} <= {*report.passed}, report
 
 
-def test_the_kit_finds_a_state_that_is_dropped(book, as_module):
+def test_the_kit_finds_a_state_that_is_dropped(book, as_module, asked, often):
     from cellbycell.kit import check_model
 
     def run(weights, token_ids, cache):
@@ -333,9 +339,9 @@ def test_the_kit_finds_a_state_that_is_dropped(book, as_module):
             cache = [(x, 0 * y) for x, y in cache[:3]] + cache[3:]
         return book["qwen35"](token_ids, weights, book["config"], cache)
 
-    report = check_model(as_module(run, book["weights"]), **ASKED)
+    report = check_model(as_module(run, book["weights"]), **asked)
     assert [*report.failed] == ["cached"], report
-    assert OFTEN - {"cached"} <= {*report.passed}
+    assert often - {"cached"} <= {*report.passed}
 
 
 def test_transformers_drafts_no_token_for_a_model_with_a_state(book):

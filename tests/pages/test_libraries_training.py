@@ -138,33 +138,22 @@ def test_the_scale_of_lora(check_numbers):
 
 
 ON_TWO = """
-import multiprocessing
 import sys
 
 import torch
 import torch.distributed as dist
 from torch.distributed import nn as by_torch
 
-
-def work(rank, found):
-    address = f"file://{sys.argv[1]}"
-    dist.init_process_group("gloo", address, rank=rank, world_size=2)
-    ids = torch.tensor([[1], [0, 0, 0]][rank])
-    table = torch.nn.Embedding(2, 2, _weight=torch.zeros(2, 2))
-    model = torch.nn.parallel.DistributedDataParallel(table)
-    torch.nn.functional.cross_entropy(model(ids), 0 * ids).backward()
-    weight = torch.ones((), requires_grad=True)
-    by_torch.all_reduce(weight).backward()
-    found.put((-2 * table.weight.grad[1, 0].item(), weight.grad.item()))
-    dist.destroy_process_group()
-
-
-fork = multiprocessing.get_context("fork")
-found = fork.Queue()
-both = [fork.Process(target=work, args=(rank, found)) for rank in range(2)]
-for process in both:
-    process.start()
-print(*found.get(timeout=60))
+rank, meet = int(sys.argv[1]), f"file://{sys.argv[2]}"
+dist.init_process_group("gloo", meet, rank=rank, world_size=2)
+ids = torch.tensor([[1], [0, 0, 0]][rank])
+table = torch.nn.Embedding(2, 2, _weight=torch.zeros(2, 2))
+model = torch.nn.parallel.DistributedDataParallel(table)
+torch.nn.functional.cross_entropy(model(ids), 0 * ids).backward()
+weight = torch.ones((), requires_grad=True)
+by_torch.all_reduce(weight).backward()
+print(-2 * table.weight.grad[1, 0].item(), weight.grad.item())
+dist.destroy_process_group()
 """
 MIRRORED = """
 import keras
@@ -192,17 +181,27 @@ print(2 * model.get_weights()[0][1, 0])
 """
 
 
-def last_line(program, *args):
-    """Return the numbers of the last line that a program prints."""
-    done = subprocess.run(
-        [sys.executable, "-c", program, *args],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return map(float, done.stdout.splitlines()[-1].split())
+def last_lines(program, *arguments):
+    """Run a program once for each list of arguments, at the same time.
+
+    Returns the numbers in the last line that each prints.
+    """
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, *given],
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for given in arguments
+    ]
+    try:
+        said = [process.communicate(timeout=120)[0] for process in running]
+    finally:
+        for process in running:
+            process.kill()
+    assert not any(process.returncode for process in running)
+    return [[*map(float, text.splitlines()[-1].split())] for text in said]
 
 
 def test_two_machines(check_numbers, tmp_path):
@@ -215,8 +214,9 @@ def test_two_machines(check_numbers, tmp_path):
         add_up(weight, machine).backward()
         return weight.grad
 
-    share, gradient = last_line(ON_TWO, str(tmp_path / "store"))
-    (mirrored,) = last_line(MIRRORED)
+    meet = str(tmp_path / "meet")
+    (share, gradient), _ = last_lines(ON_TWO, ["0", meet], ["1", meet])
+    ((mirrored,),) = last_lines(MIRRORED, [])
     check_numbers(
         token_share_ddp=share,
         token_share_mirrored=mirrored,
