@@ -345,6 +345,6 @@ def test_the_kit_finds_a_state_that_is_dropped(book, as_module, asked, often):
 
 
 def test_transformers_drafts_no_token_for_a_model_with_a_state(book):
-    ids = torch.tensor(book["token_ids"])[:1]
+    ids = book["token_ids"][:1]
     with pytest.raises(ValueError, match="stateful"):
         book["theirs"].generate(ids, prompt_lookup_num_tokens=2)
