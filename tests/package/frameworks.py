@@ -32,6 +32,11 @@ class PyTorch:
     def wide(self, tensor):
         return tensor.detach().double().numpy()
 
+    def slope(self, function, x):
+        """Return function(x) and the gradient of its sum."""
+        found = function(x.requires_grad_())
+        return found.detach(), self.torch.autograd.grad(found.sum(), x)[0]
+
     def layer(self, name, *sizes, dtype):
         return getattr(self, name)(*sizes).to(self.dtype(dtype))
 
@@ -66,6 +71,13 @@ class TensorFlow:
 
     def wide(self, tensor):
         return self.tf.cast(tensor, "float64").numpy()
+
+    def slope(self, function, x):
+        """Return function(x) and the gradient of its sum."""
+        with self.tf.GradientTape() as tape:
+            tape.watch(x)
+            found = function(x)
+        return found, tape.gradient(found, x)
 
     def layer(self, name, *sizes, dtype):
         usual = self.keras.config.dtype_policy()

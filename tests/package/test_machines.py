@@ -93,16 +93,23 @@ def test_a_part_has_its_rows_and_refuses_what_it_cannot_cut():
 
 
 @pytest.mark.parametrize("size", [1, 2, 4])
-def test_losses_of_half_the_range(framework, size):
+def test_losses_and_gradients_of_half_the_range(framework, size):
     logits = np.linspace(-80, 80, 24).reshape(2, 12).astype("float32")
     targets = np.array([11, 0])
 
     def work(machine):
         own = np.split(logits, machine.size, -1)[machine.rank]
         own, ids = framework.tensor(own), framework.tensor(targets)
-        return np.asarray(framework.vocabulary_loss(machine, own, ids))
+        return framework.slope(
+            lambda x: framework.vocabulary_loss(machine, x, ids), own
+        )
 
     top = np.logaddexp.reduce(logits.astype(float), -1)
     wanted = top - logits[[0, 1], targets]
-    for found in framework.run_on(size, work):
+    slopes = np.exp(logits - top[:, None])  # probabilities
+    slopes[[0, 1], targets] -= 1
+    losses, parts = zip(*framework.run_on(size, work), strict=True)
+    for found in losses:
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+    found = np.concatenate(parts, -1)
+    np.testing.assert_allclose(found, slopes, rtol=1e-5, atol=1e-5)
