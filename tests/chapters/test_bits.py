@@ -353,7 +353,7 @@ def test_a_file_with_another_tensor_is_refused(book, tmp_path):
 
 def test_the_stored_llama_has_a_scale_a_row(book):
     """The Llama in the book's pages is rounded as in equation 1."""
-    from cellbycell.live import stored_weights
+    from cellbycell.figures.names_model import stored_weights
 
     for name, w in stored_weights().items():
         w = book["torch"].tensor(w)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from cellbycell.live import stored_config, stored_weights
+from cellbycell.figures.names_model import stored_config, stored_weights
 from cellbycell.names import LETTERS, decode_names
 from cellbycell.pytorch import (
     Llama,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from cellbycell.live import model_script, show_look, show_write
+from cellbycell.figures.names_model import model_script, show_look, show_write
 from cellbycell.names import LETTERS, decode_names, read_names, split_names
 from tests.site.moving import Figure
 from tests.site.shown_names import COLUMNS, HEADS, ids_of, look, names, read
