@@ -6,6 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cellbycell.exercises.sampling import softmax
+
 pytestmark = pytest.mark.xdist_group("frameworks")
 
 
