@@ -69,7 +69,7 @@ check_inputs_and_targets = Exercise(
 
 
 def mask(allowed):
-    """Return an answer: a test of the ids of keys, of queries, and the past."""
+    """Return an answer: a test of ids of keys, of queries, and the past."""
 
     def cross_mask(source_ids, input_ids):
         shape = (*input_ids.shape, source_ids.shape[1])
