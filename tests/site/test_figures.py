@@ -11,6 +11,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.site.moving import Figure
 from tools.chromium import load_pictures, unfold, wait_for_layout
 from tools.notebooks import Notebook, paths
 
@@ -54,6 +55,8 @@ class Picture:
                 index = axis["min"] + axis["step"] * index
             if axis["kind"] == "boxes":
                 index = [i for i in range(9) if index >> i & 1]
+            if axis["kind"] == "box":
+                index = bool(index)
             found[axis["name"]] = index
         return dict(reversed(found.items()))
 
@@ -96,33 +99,17 @@ STATES = [n for n, picture in PICTURES.items() if picture.kind == "parts"]
 BETS = [n for n, picture in PICTURES.items() if picture.kind == "fails"]
 
 
-class Shown:
-    """A moving picture on a page."""
+class Shown(Figure):
+    """A moving picture on a page, with its table of states."""
 
     def __init__(self, page, picture):
-        self.page, self.picture = page, picture
-        self.root = page.locator(f"#{picture.name}-figure")
-        self.said = self.root.locator("[data-part=said]")
+        super().__init__(page, picture.name)
+        self.picture = picture
 
-    def part(self, name):
-        """Return a part; one of a drawing that is an image is there, too."""
-        return self.root.locator(f"[data-part='{name}']")
-
-    def put(self, values):
+    def put_all(self, values):
         """Set the controls with the mouse, ranges by their values."""
         for name, value in values.items():
-            inputs = self.root.locator(f"input[name={name}]")
-            labels = self.root.locator(f"label:has([name={name}])")
-            kind = inputs.first.get_attribute("type")
-            if kind == "range":
-                inputs.fill(str(value))
-            elif kind == "radio":
-                labels.nth(value).click()
-            else:
-                wanted = value if isinstance(value, list) else [0] * value
-                for i in range(inputs.count()):
-                    if inputs.nth(i).is_checked() != (i in wanted):
-                        labels.nth(i).click()
+            self.put(name, value)
 
     def assert_shows(self, at):
         """Fail unless the picture shows a state."""
@@ -135,7 +122,8 @@ class Shown:
                 wanted = {key: f"{x:g}" for key, x in wanted.items()}
             elif isinstance(wanted, list):
                 wanted = wanted[0]
-            assert self.part(name).evaluate(SHOWN, names) == wanted, name
+            part = self.root.locator(f"[data-part='{name}']")
+            assert part.evaluate(SHOWN, names) == wanted, name
 
 
 @pytest.fixture
@@ -156,7 +144,7 @@ def test_each_state_is_that_of_the_table(outside, name):
     try:
         shown.assert_shows(PICTURES[name].start())
         for at in PICTURES[name].states():
-            shown.put(PICTURES[name].values(at))
+            shown.put_all(PICTURES[name].values(at))
             shown.assert_shows(at)
     finally:
         shown.page.context.set_offline(False)
@@ -194,7 +182,7 @@ def test_works_on_the_site(visit, name, stem):
     expect(heard).to_have_text(shown.said.inner_text())
     if picture.kind == "parts":
         shown.assert_shows(picture.start())
-        shown.put(picture.values(0))
+        shown.put_all(picture.values(0))
         shown.assert_shows(0)
     for width in (320, 390):
         page.set_viewport_size({"width": width, "height": 800})
