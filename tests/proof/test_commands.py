@@ -4,15 +4,13 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 
 import pytest
-import yaml
 
+from tools.commands import repository
 from tools.settings import ROOT
 
 PYTHONS = ["python3.11", "python3.12", "python3.13", "python3", "python"]
-EDITION = ["CHANGELOG.md", "CITATION.cff", "pyproject.toml"]
 PINS = ["requirements.txt", "constraints.txt"]
 # A Python that makes a .venv in which anything works, and one of a version.
 SOUND = """case "$1 $2" in
@@ -38,7 +36,7 @@ def copy(tmp_path):
     folder = tmp_path / "a copy"
     for name in ("book", "tools", "cellbycell"):
         shutil.copytree(ROOT / name, folder / name)
-    for name in ("Makefile", "_config.yml", "_toc.yml", *PINS, *EDITION):
+    for name in ("Makefile", "_config.yml", "_toc.yml", *PINS):
         shutil.copy(ROOT / name, folder)
     return folder
 
@@ -140,43 +138,13 @@ def test_changed_requirements_are_installed(copy):
     assert failed.returncode != 0 and not (copy / INSTALL).exists()
 
 
-def test_repository_changes_its_address_and_nothing_else(copy):
-    old = yaml.safe_load(text("_config.yml"))["repository"]["url"]
-    old = old.removeprefix("https://github.com/").encode()
-    shown = [copy / "pyproject.toml", copy / "cellbycell" / "README.md"]
-    files = [copy / "_config.yml", *shown, *copy.glob("book/*.ipynb")]
-    before = [path.read_bytes() for path in files]
-
-    def run(slug):
-        command = [sys.executable, "-m", "tools.commands.repository", slug]
-        return subprocess.run(
-            command, cwd=copy, stderr=subprocess.PIPE, text=True
-        )
-
-    for slug in ("", "owner", "a/b/c", "a/..", "a b/c", "https://x.y"):
-        result = run(slug)
-        assert result.returncode == 1 and result.stderr.count("\n") == 1
-        assert "run: make repository SLUG=owner/name" in result.stderr
-    assert [path.read_bytes() for path in files] == before
-    assert run("some-body/a.book_2").returncode == 0
-    new = [content.replace(old, b"some-body/a.book_2") for content in before]
-    assert [path.read_bytes() for path in files] == new
-    # What the package index shows; then of each chapter the link to Colab, and
-    # where the package comes from.
-    counts = [content.count(b"some-body/a.book_2") for content in new]
-    assert counts == [1, 4, 6, *(2 for _ in new[3:])]
-    # Where the book is, in both parts; and without an address nowhere.
-    citation = yaml.safe_load((copy / "CITATION.cff").read_text("utf-8"))
-    for part in (citation, citation["preferred-citation"]):
-        assert part["url"] == "https://some-body.github.io/a.book_2/"
-        assert part["repository-code"].endswith(".com/some-body/a.book_2")
-    # Where a module's chapter is, for a reader who has the package alone.
-    module = copy / "cellbycell" / "pytorch" / "masks.py"
-    page = "https://some-body.github.io/a.book_2/book/masks.html\n"
-    assert page in module.read_text("utf-8")
-    assert run(old.decode()).returncode == 0
-    assert [path.read_bytes() for path in files] == before
-    assert (copy / "CITATION.cff").read_text("utf-8") == text("CITATION.cff")
+@pytest.mark.parametrize(
+    "given", ["", "owner", "a/b/c", "a/..", "a b/c", "https://x.y"]
+)
+def test_what_is_no_address_of_a_repository_is_said(monkeypatch, given):
+    monkeypatch.setattr(repository, "rename", pytest.fail)
+    with pytest.raises(SystemExit, match="run: make repository SLUG=owner/"):
+        repository.main([given])
 
 
 def test_requirements_are_pinned_exactly_and_have_a_reason():
