@@ -8,6 +8,10 @@ from cellbycell.exercises.embedding import (
     check_strict_lookup,
     check_table_gradient,
 )
+from cellbycell.exercises.position_similarity import (
+    check_mean_cosine,
+    check_norm_of_mean,
+)
 
 pytestmark = pytest.mark.xdist_group("frameworks")
 
@@ -38,9 +42,21 @@ def lookup_bfloat16(token_ids, table):
     return tf.cast(check_strict_lookup.right(token_ids, table), "bfloat16")
 
 
+def norm_bfloat16(offset, d_model):
+    import torch
+
+    norm = check_norm_of_mean.right(offset, d_model)
+    return torch.tensor(norm, dtype=torch.bfloat16)
+
+
 @pytest.mark.parametrize(
     ("check", "answer"),
     [
+        (check_norm_of_mean, norm_bfloat16),
+        (
+            check_mean_cosine,
+            lambda *x: np.float32(check_mean_cosine.right(*x)),
+        ),
         (check_frequent_vocabulary, frequent_numpy),
         (check_strict_lookup, lookup_bfloat16),
         (check_table_gradient, gradient_torch),

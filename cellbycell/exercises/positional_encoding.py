@@ -1,6 +1,7 @@
 """The exercises of *Positional encoding*."""
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -37,16 +38,15 @@ check_wavelength = Exercise(
         "this is the first pair's; each has its own speed": wave(lambda c: 0),
         "it is rounded; return it as it is": lambda c, d: round(wave()(c, d)),
     },
-    otherwise="{} is not the length of a wave: 2 pi radians, at the speed of "
-    "the column's pair",
+    otherwise="{} is not the length of the column's wave",
 )
 
 
 # 2: the other layout
 
 
-def angle_of(position, column, d_model):
-    return position / 10000 ** (pair(column) / d_model)
+def angle_of(position, column, d_model, base=10000):
+    return position / base ** (pair(column) / d_model)
 
 
 def vectors(positions, d_model, angle=angle_of):
@@ -57,17 +57,15 @@ def vectors(positions, d_model, angle=angle_of):
     return np.where(columns % 2, np.cos(angles), np.sin(angles))
 
 
+def arranged(change, angle=angle_of):
+    """Return an answer that changes the interleaved table."""
+    return lambda n, d: change(vectors(np.arange(n), d, angle))
+
+
 def halves(first=1, angle=angle_of):
     """Return an answer with the cosines first, or with the sines."""
     return arranged(
         lambda x: np.hstack([x[:, first::2], x[:, 1 - first :: 2]]), angle
-    )
-
-
-def arranged(change, angle=angle_of):
-    """Return an answer that changes the interleaved table."""
-    return lambda seq_len, d_model: change(
-        vectors(np.arange(seq_len), d_model, angle)
     )
 
 
@@ -93,7 +91,7 @@ check_halves_table = Exercise(
         "an odd width ends in a sine without a cosine": lambda n, d: halves()(
             n, d - d % 2
         ),
-        "an odd width has one more sine, not one more cosine": (more_cosines),
+        "an odd width has one more sine, not one more cosine": more_cosines,
     },
     otherwise="{} of the table is wrong",
 )
@@ -149,11 +147,6 @@ def encoding(angle):
     return lambda positions, d_model: vectors(positions, d_model, angle)
 
 
-def columns_counted(positions, d_model):
-    counted = np.indices(positions.shape)[1]  # (B, T)
-    return vectors(counted, d_model)
-
-
 def in_halves(positions, d_model):
     found = vectors(positions, d_model)
     return np.concatenate([found[..., 0::2], found[..., 1::2]], axis=-1)
@@ -187,7 +180,9 @@ check_encode_positions = Exercise(
     cases=encode_cases,
     mistakes={
         "sines and cosines are in halves, not in turn": in_halves,
-        "you count the columns; use the positions given": columns_counted,
+        "you count the columns; use the positions given": lambda p, d: vectors(
+            np.indices(p.shape)[1], d
+        ),
         "the positions are multiplied, not divided": encoding(
             lambda p, c, d: p * 10000 ** (pair(c) / d)
         ),
@@ -198,7 +193,7 @@ check_encode_positions = Exercise(
             lambda p, c, d: p / 10000 ** (c / d)
         ),
         "the base is 1000 instead of 10000": encoding(
-            lambda p, c, d: p / 1000 ** (pair(c) / d)
+            partial(angle_of, base=1000)
         ),
         "a negative position lost its sign": encoding(
             lambda p, c, d: angle_of(abs(p), c, d)
@@ -241,7 +236,7 @@ TABLES = [(300, 64, 7, 0), (200, 256, 0, 0), (400, 33, 399, 0)]
 
 
 def balance(case):
-    """Return a case: which rows are zero, and log of deviation / s."""
+    """Return a case: a table's faults, and the log of its deviation / s."""
 
     def ask(balanced_table):
         N, d, pad_id, _ = case
@@ -258,25 +253,21 @@ def in_some(fault):
     return lambda answer: any(fault(answer(*t), t[2]) for t in TABLES)
 
 
-def is_off(table, pad_id):
+def spread(table, pad_id):
+    """Return the mean and each column's deviation, as shares of all's."""
     tokens = np.delete(table, pad_id, axis=0)
-    return abs(tokens.mean()) > 0.1 / math.sqrt(2 * table.shape[1])
+    return tokens.mean() / tokens.std(), tokens.std(axis=0) / tokens.std()
 
 
-def is_uneven(table, pad_id):
-    tokens = np.delete(table, pad_id, axis=0)
-    columns = tokens.std(axis=0) / tokens.std()  # (D,)
-    return np.abs(columns - 1).max() > 0.3
-
-
+# What may be wrong with a table, whatever its deviation.
 FAULTS = {
     "zero": lambda table, pad_id: (
         not np.delete(table, pad_id, axis=0).any(axis=1).all()
     ),
     "pad": lambda table, pad_id: table[pad_id].any(),
     "same": lambda table, pad_id: len(np.unique(table, axis=0)) < len(table),
-    "mean": is_off,
-    "uneven": is_uneven,
+    "mean": lambda *given: abs(spread(*given)[0]) > 0.1,
+    "uneven": lambda *given: abs(spread(*given)[1] - 1).max() > 0.3,
 }
 
 
@@ -370,20 +361,8 @@ def found_base(table):
 
 
 def base_cases():
-    for base, d_model in [
-        (1e4, 6),
-        (1e3, 6),
-        (10.0, 4),
-        (500.0, 8),
-        (2.5, 64),
-    ]:
-        yield (
-            vectors(
-                np.arange(4),
-                d_model,
-                lambda p, c, d, base=base: p / base ** (pair(c) / d),
-            ),
-        )
+    for base, d in [(1e4, 6), (1e3, 6), (10.0, 4), (500.0, 8), (2.5, 64)]:
+        yield (vectors(np.arange(4), d, partial(angle_of, base=base)),)
 
 
 def power(exponent):

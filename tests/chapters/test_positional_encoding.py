@@ -73,16 +73,6 @@ def test_a_graph_refuses_what_is_too_long_when_it_runs(book, compiled):
         call(tf.zeros((2, 4, 6)))
 
 
-def test_a_graph_refuses_an_unknown_width(book):
-    tf = book["tf"]
-    call = tf.function(
-        book["PositionalEncodingTF"](1, 10),
-        input_signature=[tf.TensorSpec((None, None, None))],
-    )
-    with pytest.raises(ValueError, match="x is None wide and the table 1"):
-        call(tf.zeros((2, 3, 5)))
-
-
 @given(
     kind=st.sampled_from(["float32", "float64"]),
     shape=st.sampled_from([(0,), (1,), (4,), (2, 3), (0, 2), (2, 0)]),
@@ -104,25 +94,20 @@ def test_layers_keep_the_type_and_shape(book, kind, shape, D, more):
 @pytest.mark.parametrize(
     ("x", "error", "says"),
     [
-        *(
-            (np.zeros((2, 6), kind), TypeError, "give vectors of floats, not")
-            for kind in ("uint8", "int32", "int64", "bool")
-        ),
-        *(
-            (np.zeros(shape), ValueError, "build the layer with")
-            for shape in ((2, 11, 6), (11, 6), (2, 3, 5), (2, 3, 1))
-        ),
+        (np.zeros((2, 6), int), TypeError, "give vectors of floats, not"),
+        (np.zeros((2, 11, 6)), ValueError, "build the layer with"),
+        (np.zeros((2, 3, 5)), ValueError, "build the layer with"),
         # Keras sets the message in bold.
         (np.zeros(6), ValueError, r"\(6,\) lacks the positions\.(\x1b|$)"),
     ],
 )
 def test_layers_refuse_what_does_not_fit(book, x, error, says):
-    for layer, array in [
-        (book["PositionalEncoding"](6, 10), torch.tensor),
-        (book["PositionalEncodingTF"](6, 10), book["tf"].constant),
-    ]:
-        with pytest.raises(error, match=says):
-            layer(array(x))
+    layer = book["PositionalEncoding"](6, 10)
+    twin = book["PositionalEncodingTF"](6, 10)
+    with pytest.raises(error, match=says):
+        layer(torch.tensor(x))
+    with pytest.raises(error, match=says):
+        twin(book["tf"].constant(x))
 
 
 @pytest.mark.parametrize("shape", [(2, 5, 6), (1, 1, 1), (3, 40, 7)])
