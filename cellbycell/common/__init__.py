@@ -33,6 +33,7 @@ from cellbycell.common.machines import (
 from cellbycell.common.masks import largest_change
 from cellbycell.common.multi_head_attention import head_width, mask_per_head
 from cellbycell.common.position_similarity import frequencies, similarity
+from cellbycell.common.positional_encoding import smallest_sets
 from cellbycell.common.rotary import stretched
 from cellbycell.common.speculative import (
     cut_cache,
@@ -77,6 +78,7 @@ __all__ = [
     "residual",
     "run_threads",
     "similarity",
+    "smallest_sets",
     "stretched",
     "to_q4_0",
     "to_q8_0",
