@@ -39,6 +39,7 @@ __all__ = [
     "Seen",
     "Wrong",
     "agree",
+    "as_array",
     "judged",
     "passes",
     "peak_bytes",

@@ -64,8 +64,11 @@ const figure = (id, controls, draw) => {
 // null if it is hidden; a path takes its text as where it goes.
 const put = (node, shown) => {
   node.toggleAttribute("hidden", shown === null);
-  if (Array.isArray(shown)) shade(node, shown[1], shown[0], data.shades);
-  else if (shown !== null && typeof shown == "object")
+  if (Array.isArray(shown)) {
+    if (shown[1] === null) node.removeAttribute("style");
+    else shade(node, shown[1], shown[0], data.shades);
+    node.textContent = shown[0];
+  } else if (shown !== null && typeof shown == "object")
     for (const [name, value] of Object.entries(shown))
       node.setAttribute(name, value);
   else if (node.tagName == "path") node.setAttribute("d", shown);
