@@ -1,6 +1,6 @@
 """The pages around the chapters: each leads where it should, and to all.
 
-What the pages say in numbers is tested in test_libraries.py; that their links
+What the pages say in numbers is tested in test_numbers.py; that their links
 resolve, by the build, which takes a warning for an error.
 """
 
@@ -19,7 +19,9 @@ from tools.settings import BOOK, ROOT, chapters, contents
 
 CHAPTERS = [ROOT / f"{name}.ipynb" for name in chapters()]
 REFERENCE = [
-    ROOT / f"{name}.md" for name in contents()[1:] if name not in chapters()
+    next(ROOT.glob(f"{name}.*"))
+    for name in contents()[1:]
+    if name not in chapters()
 ]
 PAGES = [*REFERENCE, BOOK / "index.md"]
 

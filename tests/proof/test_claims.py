@@ -22,7 +22,7 @@ def cases(text, mark=" ==> "):
 
 # Numbers
 
-NAMES = {"n": 3, "math": math}
+NAMES = {"n": 3, "math": math, "word": "zeros"}
 SENTENCES = """
 The vocabulary of GPT-2 has 50257<!-- from PAPER --> entries.
 Roughly 10<!-- from PAPER --> % of the words are names.
@@ -37,6 +37,7 @@ A probability goes from 0 to 1, a cosine from -1 to 1.
 The table is a 2-dimensional array.
 There are three<!--= n --> words, or **thirty-three**<!--= 11 * n -->.
 It is 3,000<!--= 1000 * n -->, −3<!--= -n --> or 3.0e-3<!--= n / 1e3 -->.
+It gives zeros<!--= word -->, `zeros`<!--= word -->, `3`<!--= n --> or `12`.
 """
 
 
@@ -60,6 +61,7 @@ It is 3,001<!--= 1000 * n -->. ==> says 3,001
 It is 3.1e-3<!--= n / 1000 -->. ==> says 3.1e-3
 It is 0.3<!--= n * float('nan') -->. ==> says 0.3
 Thirty-six<!--= 11 * n --> rows. ==> says Thirty-six, but 11 * n is
+It has ones<!--= word -->. ==> says ones, but word is zeros
 It has rows<!--= n -->. ==> ValueError: rows is no number
 It has 3 rows. ==> or the source of a fact from outside
 Here $d_k = 64$. ==> the number 64

@@ -1,7 +1,8 @@
 """Numbers in sentences: each is computed, or names its source.
 
 `16<!--= d_model -->` is evaluated where it stands, and so is a number in
-words, `six<!--= len(words) -->`. A fact from outside names an address that
+words, `six<!--= len(words) -->`, and a word that is a text of the code,
+`zeros<!--= fates["tf.one_hot"] -->`. A fact from outside names an address that
 book/bibliography.md links: `50257<!-- from https://arxiv.org/abs/... -->`.
 Years, names with a number, and 0, 1 and 2 need neither.
 """
@@ -22,7 +23,7 @@ NUMBERS = {word: value for value, word in enumerate(ONES)} | {
     for value, one in enumerate(ONES[:10])
 }
 NUMBER = r"(?<![\w.,])[-−]?\d(?:[\d,]*\d)?(?:\.\d+)?(?:e[-−]?\d+)?"
-SAID = rf"({NUMBER}|\b[A-Za-z]+(?:-[a-z]+)?)[*_`]*"
+SAID = rf"`?({NUMBER}|\b[A-Za-z]+(?:-[a-z]+)?)[*_`]*"
 CLAIM = re.compile(rf"{SAID}<!--=(.*?)-->", re.DOTALL)
 SOURCE = re.compile(rf"{SAID}<!-- from (\S+) -->")
 MODULES = {"math", "np", "torch", "nn", "F", "tf", "keras"}
@@ -166,10 +167,12 @@ def plain(said):
 
 
 def correction(said, value):
-    """Return "" if a number says a value, or else the value.
+    """Return "" if a number or a word says a value, or else the value.
 
-    They are compared after rounding to the decimals that are written.
+    Numbers are compared after rounding to the decimals that are written.
     """
+    if isinstance(value, str):
+        return "" if said == value else value
     number = plain(said)
     if not re.fullmatch(NUMBER, number):
         raise ValueError(f"{said} is no number")
