@@ -27,9 +27,9 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import torch
 
+from benchmarks.wild_packages import PACKAGES, call_keras
 from cellbycell.checks import check_model
 from cellbycell.checks.backends.base import seed_all
-from benchmarks.wild_packages import PACKAGES, call_keras
 
 SECONDS = 120  # for one model
 IDS = [[5, 9, 13, 7, 21, 34, 40, 3, 6, 8, 11, 17]]
@@ -65,8 +65,8 @@ def ask(name, answers):
         answers.put(("not made", [[], [], []], str(error)))
         return
     names = [report.failed, report.errors, report.warnings]
-    first = [*report.failed, *report.errors, "shape"][0]
-    what = "error" if "shape" in report.errors else "asked"
+    first = [*report.failed, *report.errors, "output_shape"][0]
+    what = "error" if "output_shape" in report.errors else "asked"
     answers.put((what, names, report[first].sentence))
 
 

@@ -40,6 +40,7 @@ def test_the_index_knows_what_the_package_is():
     assert data == {
         "cellbycell": ["data/*"],
         "cellbycell.checks": ["symptoms.md"],
+        "cellbycell.checks.bugs": ["*.txt"],
     }
 
 

@@ -162,36 +162,6 @@ def test_a_mask_edited_in_place_is_found():
     assert model.mask is None
 
 
-class Pair(keras.Model):
-    """An encoder-decoder that may forget its source."""
-
-    def __init__(self, reads=True):
-        super().__init__()
-        self.reads = float(reads)
-        self.table = layers.Embedding(VOCABULARY, WIDTH)
-        self.places = layers.Embedding(8, WIDTH)
-        self.attention = layers.MultiHeadAttention(2, 8)
-        self.cross = layers.MultiHeadAttention(2, 8)
-        self.linear = layers.Dense(VOCABULARY)
-
-    def call(self, source, ids, training=False):
-        x, memory = (
-            self.table(y) + self.places(tf.range(tf.shape(y)[1]))
-            for y in (ids, source)
-        )
-        x = x + self.attention(x, x, use_causal_mask=True)
-        mask = (source != 0)[:, None]
-        x = x + self.reads * self.cross(x, memory, attention_mask=mask)
-        return self.linear(x)
-
-
-def test_an_encoder_decoder():
-    decoder = [[1, 13, 14, 15, 16], [1, 17, 13, 0, 0]]
-    assert check_model(Pair(), IDS, decoder).failed == []
-    failed = check_model(Pair(reads=False), IDS, decoder).failed
-    assert {"source_dependence", "position_dependence"} <= {*failed}
-
-
 def state(model):
     """Return all that a caller may notice of a model and the generators."""
     from tensorflow.python.eager import context
@@ -278,42 +248,6 @@ def test_a_last_layer_of_zeros_hides_nothing(leak):
     assert ("causality" in report.failed) is leak
     assert "output_shape" in report.warnings and report.errors == []
     assert not model.linear.kernel.numpy().any()
-
-
-class Caching(Model):
-    """Take a cache as the book's models do; bug: a mistake in it."""
-
-    def __init__(self, bug="", **options):
-        super().__init__(**options)
-        self.bug = bug
-        self.packed = layers.Dense(3 * WIDTH)
-
-    def call(self, ids, cache=None, training=False):
-        start = cache[0].shape[1] if cache else 0
-        at = tf.range(start + ids.shape[1])
-        new = at[start:]
-        places = new - start if self.bug == "positions" else new
-        x = self.table(ids) + self.places(places)
-        query, key, value = tf.split(self.packed(x), 3, -1)
-        if cache:
-            key, value = (
-                tf.concat(pair, 1)
-                for pair in zip(cache, (key, value), strict=True)
-            )
-        hidden = at > new[:, None]
-        if self.bug == "chunks":
-            hidden = at > start + ids.shape[1]
-        scores = query @ tf.transpose(key, (0, 2, 1)) / WIDTH**0.5
-        weights = tf.nn.softmax(tf.where(hidden, -1e9, scores))
-        logits = self.linear(self.norm(x + weights @ value))
-        return logits if cache is None else (logits, (key, value))
-
-
-@pytest.mark.parametrize("bug", ["", "positions", "chunks"])
-def test_a_cache_is_read_without_being_asked_for(bug):
-    report = check_model(Caching(bug), IDS)
-    assert ("cache_consistency" in report.failed) is bool(bug), report
-    assert report.errors == []
 
 
 @pytest.mark.parametrize("wrong", [False, True])

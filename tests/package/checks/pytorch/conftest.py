@@ -162,31 +162,6 @@ class CompiledStandIn(nn.Module):
         raise RuntimeError("compiled code is not tested")
 
 
-class Pair(nn.Module):
-    """An encoder-decoder around nn.Transformer."""
-
-    def __init__(self, reads=True, masked=True, source=VOCABULARY):
-        super().__init__()
-        self.reads, self.masked = reads, masked
-        self.table = nn.Embedding(VOCABULARY, WIDTH)
-        self.source = nn.Embedding(source, WIDTH)
-        self.places = nn.Parameter(torch.randn(LENGTH, WIDTH))
-        self.body = nn.Transformer(WIDTH, 2, 1, 1, 24, 0.1, batch_first=True)
-        self.linear = nn.Linear(WIDTH, VOCABULARY)
-
-    def forward(self, source, ids):
-        pads = source == 0 if self.masked else None
-        memory = self.source(source) + self.places[: source.shape[1]]
-        x = self.body(
-            memory * self.reads,
-            self.table(ids) + self.places[: ids.shape[1]],
-            tgt_mask=torch.ones(ids.shape[1], ids.shape[1]).triu(1).bool(),
-            src_key_padding_mask=pads,
-            memory_key_padding_mask=pads,
-        )
-        return self.linear(x)
-
-
 def frozen(**options):
     model = Model(**options)
     model.table.requires_grad_(False)
@@ -220,7 +195,7 @@ SITUATIONS = {
 }
 
 
-MODELS = [Attention, Model, Wrapped, Masked, FunctionalDropout, NoCopy, Pair]
+MODELS = [Attention, Model, Wrapped, Masked, FunctionalDropout, NoCopy]
 
 
 @pytest.fixture

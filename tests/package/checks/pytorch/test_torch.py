@@ -19,7 +19,6 @@ from cellbycell.checks import CheckFailed, where_it_differs
 check_model = partial(checks.check_model, pad_id=0)
 IDS = [[3, 4, 5, 6, 7, 8, 9, 10], [11, 12, 3, 4, 5, 0, 0, 0]]
 TARGETS = [[4, 5, 6, 7, 8, 9, 10, 11], [12, 3, 4, 5, 0, 0, 0, 0]]
-DECODER = [[1, 13, 14, 15, 16], [1, 17, 13, 0, 0]]
 
 
 def test_a_correct_model_passes(situation):
@@ -83,22 +82,6 @@ def test_missing_positions_are_found(models, depth):
     assert "position_dependence" in check_model(model, IDS).failed
 
 
-def test_slopes_are_positions(models):
-    class Slopes(models.Attention):
-        def forward(self, x):
-            query, key, value = self.packed(x).chunk(3, -1)
-            place = torch.arange(x.shape[1])
-            scores = query @ key.mT + (place - place[:, None]) * 0.1
-            scores = scores.masked_fill(~self.allowed(x), -torch.inf)
-            return self.last(scores.softmax(-1) @ value)
-
-    model = models.Model(depth=0, positions=False)
-    model.layers.extend(Slopes() for _ in range(2))
-    report = check_model(model, IDS)
-    assert report.failed == []
-    assert "distance" in report["position_dependence"].sentence
-
-
 def test_random_in_evaluation_is_asked_with_the_generator_fixed(models):
     drops = partial(models.Model, change=partial(F.dropout, p=0.2))
     report = check_model(drops(), IDS)
@@ -157,18 +140,6 @@ def test_pads_on_the_left_only_where_asked(models):
 def test_sequences_that_mix_are_found_and_not_taken_for_a_leak(models):
     model = models.Model(change=lambda x: x + 0.1 * x.mean(0, keepdim=True))
     assert check_model(model, IDS).failed == ["batch_invariance"]
-
-
-@pytest.mark.filterwarnings("ignore:The PyTorch API of nested")
-def test_an_encoder_decoder(models):
-    def failed(ids=IDS, **options):
-        report = check_model(models.Pair(**options), ids, DECODER)
-        assert report.errors == []
-        return {*report.failed}
-
-    assert failed() == failed(np.array(IDS) * 8, source=100) == set()
-    assert {"source_dependence", "position_dependence"} <= failed(reads=False)
-    assert "padding_invariance" in failed(masked=False)
 
 
 def test_one_sequence_is_not_asked_alone(models):
