@@ -101,7 +101,7 @@ def test_an_edition_has_its_files_and_its_links_lead_to_the_tag(
         names = wheel.namelist()
         [metadata] = (n for n in names if n.endswith("/METADATA"))
         metadata = wheel.read(metadata).decode()
-    assert "cellbycell/kit/symptoms.md" in names
+    assert "cellbycell/checks/symptoms.md" in names
     assert "\nDescription-Content-Type: text/markdown\n" in metadata
     assert "\n\n# cellbycell\n" in metadata and "OWNER" not in metadata
     address = "https://github.com/Some-Body/a.book"
