@@ -196,7 +196,7 @@ def test_what_is_not_computed_is_refused(book, field, value):
 
 @pytest.mark.parametrize("absorbed", [False, True])
 def test_the_kit_finds_nothing(book, as_module, absorbed, asked, often):
-    from cellbycell.kit import check_model
+    from cellbycell.checks import check_model
 
     def run(weights, token_ids, cache):
         given = weights, token_ids, book["config"], cache, absorbed
@@ -206,18 +206,18 @@ def test_the_kit_finds_nothing(book, as_module, absorbed, asked, often):
     count = sum(weight.size for weight in book["arrays"].values())
     report = check_model(model, **asked, reference=book["theirs"], count=count)
     assert not report.failed and not report.errors, report
-    assert often | {"reference", "count", "aim"} <= {*report.passed}, report
+    assert often | {"reference_parity", "parameter_count", "target_alignment"} <= {*report.passed}, report
 
 
-@pytest.mark.parametrize("mistake", ["cached", "alone"])
+@pytest.mark.parametrize("mistake", ["cache_consistency", "batch_invariance"])
 def test_the_kit_finds_a_mistake(book, as_module, mistake, monkeypatch, asked):
     """A latent normalised twice; a capacity over the batch."""
-    from cellbycell.kit import check_model
+    from cellbycell.checks import check_model
 
     config, choose = book["config"], book["choose_with_bias"]
 
     def run(weights, token_ids, cache):
-        if mistake == "cached":
+        if mistake == "cache_consistency":
             cache = [
                 (
                     book["scale_rows"](
@@ -237,12 +237,12 @@ def test_the_kit_finds_a_mistake(book, as_module, mistake, monkeypatch, asked):
         served = book["within_capacity"](chosen, 8, 6)
         return chosen, shares * served
 
-    if mistake == "alone":
+    if mistake == "batch_invariance":
         names = book["routed_experts"].__globals__
         monkeypatch.setitem(names, "choose_with_bias", choose_some)
     report = check_model(as_module(run, book["arrays"]), **asked)
-    assert mistake in report.failed and "future" in report.passed, report
-    assert mistake == "alone" or [*report.failed] == ["cached"], report
+    assert mistake in report.failed and "causality" in report.passed, report
+    assert mistake == "batch_invariance" or [*report.failed] == ["cache_consistency"], report
 
 
 # What the libraries do

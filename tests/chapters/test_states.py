@@ -217,7 +217,7 @@ def test_the_whole_model_in_many_parts(book):
 
 
 def test_the_kit_finds_nothing_in_qwen35(book, as_module, asked, often):
-    from cellbycell.kit import check_model
+    from cellbycell.checks import check_model
 
     def run(weights, token_ids, cache):
         return book["qwen35"](token_ids, weights, book["config"], cache)
@@ -226,11 +226,11 @@ def test_the_kit_finds_nothing_in_qwen35(book, as_module, asked, often):
     count = sum(weight.numel() for weight in book["weights"].values())
     report = check_model(model, **asked, reference=book["theirs"], count=count)
     assert not report.failed and not report.errors, report
-    assert often | {"reference", "count", "aim"} <= {*report.passed}, report
+    assert often | {"reference_parity", "parameter_count", "target_alignment"} <= {*report.passed}, report
 
 
 def test_the_kit_finds_a_state_that_is_dropped(book, as_module, asked, often):
-    from cellbycell.kit import check_model
+    from cellbycell.checks import check_model
 
     def run(weights, token_ids, cache):
         if token_ids.shape[1] > 1:  # as the chapter tells
@@ -238,8 +238,8 @@ def test_the_kit_finds_a_state_that_is_dropped(book, as_module, asked, often):
         return book["qwen35"](token_ids, weights, book["config"], cache)
 
     report = check_model(as_module(run, book["weights"]), **asked)
-    assert [*report.failed] == ["cached"], report
-    assert often - {"cached"} <= {*report.passed}
+    assert [*report.failed] == ["cache_consistency"], report
+    assert often - {"cache_consistency"} <= {*report.passed}
 
 
 def test_transformers_drafts_no_token_for_a_model_with_a_state(book):
