@@ -27,7 +27,7 @@ nox.options.reuse_venv = "yes"
 TESTS = [
     "book",
     "tests/chapters/test_claims.py",
-    "tests/chapters/test_exercises.py",
+    "tests/test_exercises.py",
 ]
 
 # Fewer threads and narrower vectors add up in another order: a number that
