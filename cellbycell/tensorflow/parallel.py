@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import tensorflow as tf
 
-from cellbycell.common.machines import (
+from cellbycell.common.parallel import (
     Board,
     cut_weights,
     part_config,
@@ -63,12 +63,12 @@ def run_on_tf(size, work, *args, seconds=20):
     return run_threads(lambda rank: work(MachineTF(board, rank), *args), board)
 
 
-def add_up_tf(x, machine):
+def reduce_from_region_tf(x, machine):
     """Return the sum of all machines' x; its gradient goes back as it is."""
     return x + tf.stop_gradient(machine.all_reduce(x) - x)
 
 
-def hand_out_tf(x, machine):
+def copy_to_region_tf(x, machine):
     """Return x, the same on all machines; its gradients are added up."""
 
     @tf.custom_gradient
@@ -90,12 +90,12 @@ class ShardedLayerTF(LlamaLayerTF):
         self.machine = machine
 
     def call(self, x, positions, attention_mask, cache=None):
-        normed = hand_out_tf(self.attention_norm(x), self.machine)
+        normed = copy_to_region_tf(self.attention_norm(x), self.machine)
         found, cache = self.attention(normed, positions, attention_mask, cache)
-        x = x + add_up_tf(found, self.machine)
-        normed = hand_out_tf(self.feed_forward_norm(x), self.machine)
+        x = x + reduce_from_region_tf(found, self.machine)
+        normed = copy_to_region_tf(self.feed_forward_norm(x), self.machine)
         found = self.feed_forward(normed)  # (B, T, D)
-        return x + add_up_tf(found, self.machine), cache
+        return x + reduce_from_region_tf(found, self.machine), cache
 
 
 def shard_llama_tf(config, tensors, machine):
@@ -142,4 +142,4 @@ def vocabulary_loss_tf(machine, logits, targets):
     own = tf.reduce_logsumexp(logits, -1)  # (T,)
     sums = tf.unstack(machine.gather(own))
     sums[machine.rank] = own  # with its gradient
-    return tf.reduce_logsumexp(sums, 0) - add_up_tf(found, machine)
+    return tf.reduce_logsumexp(sums, 0) - reduce_from_region_tf(found, machine)

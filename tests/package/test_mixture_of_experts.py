@@ -63,7 +63,7 @@ def test_even_and_collapsed_loads(framework):
 def test_the_bias_moves_against_the_load(framework):
     chosen = framework.tensor([[0, 1], [0, 1], [0, 2]])
     bias = framework.tensor(np.zeros(4, "float32"))
-    moved = framework.move_bias(bias, chosen, 0.5)
+    moved = framework.update_router_bias(bias, chosen, 0.5)
     np.testing.assert_allclose(moved, [-0.5, -0.5, 0.5, 0.5])
 
 

@@ -80,7 +80,7 @@ def test_a_strong_decay_begins_anew(framework):
 @pytest.mark.parametrize("pace", [0.0, -0.5, -4.0, -80.0])
 def test_factors_of_long_chunks_are_finite(framework, pace):
     decay = np.full((1, 200), pace, "float32")
-    found = np.asarray(framework.fading(framework.tensor(decay)))[0]
+    found = np.asarray(framework.decay_mask(framework.tensor(decay)))[0]
     apart = np.arange(200)[:, None] - np.arange(200)
     with np.errstate(under="ignore"):
         wanted = np.exp(pace * np.maximum(apart, 0)) * (apart >= 0)

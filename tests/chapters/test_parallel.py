@@ -80,7 +80,7 @@ def programs():
     from tools.notebooks import Notebook
     from tools.settings import BOOK
 
-    cells = Notebook.read(BOOK / "machines.ipynb").cells
+    cells = Notebook.read(BOOK / "parallel.ipynb").cells
     for cell in cells:
         for text in re.findall(
             r"```python\n(.*?)\n```", cell.source, re.DOTALL

@@ -82,7 +82,7 @@ def choose_with_bias_tf(scores, bias, count, to_one=True):
     return chosen, shares
 
 
-def move_bias_tf(bias, chosen, speed):
+def update_router_bias_tf(bias, chosen, speed):
     """Return the bias (C,) after a step: less for experts above the mean."""
     flat = tf.reshape(chosen, [-1])  # (...,)
     asked = tf.one_hot(flat, bias.shape[0], dtype=bias.dtype)  # (..., C)

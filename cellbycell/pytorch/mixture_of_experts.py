@@ -77,7 +77,7 @@ def choose_with_bias(scores, bias, count, to_one=True):
     return chosen, shares
 
 
-def move_bias(bias, chosen, speed):
+def update_router_bias(bias, chosen, speed):
     """Return the bias (C,) after a step: less for experts above the mean."""
     counts = chosen.flatten().bincount(minlength=len(bias))  # (C,)
     return bias + speed * (counts.to(bias.dtype).mean() - counts).sign()

@@ -96,7 +96,7 @@ def test_a_limit_of_steps_clamps_many(book):
 def test_gradients_at_strong_decays(book, pace):
     """Which functions overflow backwards, as in the story."""
     tf, fits = book["tf"], pace > book["late_limit"]
-    for name in ("fading", "fading_late"):
+    for name in ("decay_mask", "decay_mask_late"):
         decays = torch.full((64,), pace, requires_grad=True)
         book[name](decays).sum().backward()
         decays_tf = tf.Variable(tf.fill([64], pace))
@@ -104,7 +104,7 @@ def test_gradients_at_strong_decays(book, pace):
             total = tf.reduce_sum(book[f"{name}_tf"](decays_tf))
         slope = tape.gradient(total, decays_tf)
         for found in (decays.grad, slope):
-            assert np.isfinite(found).all() == (name == "fading" or fits)
+            assert np.isfinite(found).all() == (name == "decay_mask" or fits)
 
 
 def test_the_libraries_mask_before_exp(book):
@@ -226,7 +226,11 @@ def test_the_kit_finds_nothing_in_qwen35(book, as_module, asked, often):
     count = sum(weight.numel() for weight in book["weights"].values())
     report = check_model(model, **asked, reference=book["theirs"], count=count)
     assert not report.failed and not report.errors, report
-    assert often | {"reference_parity", "parameter_count", "target_alignment"} <= {*report.passed}, report
+    assert often | {
+        "reference_parity",
+        "parameter_count",
+        "target_alignment",
+    } <= {*report.passed}, report
 
 
 def test_the_kit_finds_a_state_that_is_dropped(book, as_module, asked, often):

@@ -14,7 +14,7 @@ from cellbycell.pytorch.multi_head_attention import merge_heads, split_heads
 from cellbycell.pytorch.rotary import rotary_halves
 
 
-def fading(decay):
+def decay_mask(decay):
     """Return what is left at t of what is written at s, (..., T, S).
 
     decay (..., T): finite logarithms, 0 or less. If s is after t: 0.
@@ -32,7 +32,7 @@ def linear_chunk(query, key, value, decay, state):
     state (..., K, V).
     """
     total = decay.cumsum(-1)[..., None]  # (..., T, 1)
-    scores = (query @ key.mT) * fading(decay)  # (..., T, S)
+    scores = (query @ key.mT) * decay_mask(decay)  # (..., T, S)
     output = total.exp() * (query @ state) + scores @ value  # (..., T, V)
     left = (total[..., -1:, :] - total).exp()  # (..., T, 1): at the end
     new = (left * key).mT @ value  # (..., K, V)
@@ -59,7 +59,7 @@ def delta_chunk(query, key, value, decay, beta, state):
     Source: Yang et al. 2024, section 3.
     """
     total, beta = decay.cumsum(-1)[..., None], beta[..., None]  # (..., T, 1)
-    overlap = beta * (key @ key.mT) * fading(decay)  # (..., T, S)
+    overlap = beta * (key @ key.mT) * decay_mask(decay)  # (..., T, S)
     wrong = beta * (value - total.exp() * (key @ state))  # (..., T, V)
     new = torch.linalg.solve_triangular(
         overlap, wrong, upper=False, unitriangular=True

@@ -10,7 +10,7 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 
-from cellbycell.common.machines import (
+from cellbycell.common.parallel import (
     Board,
     cut_weights,
     part_config,
@@ -90,12 +90,12 @@ def run_on(size, work, *args, seconds=20):
             machine.group = None  # close its connections
 
 
-def add_up(x, machine):
+def reduce_from_region(x, machine):
     """Return the sum of all machines' x; its gradient goes back as it is."""
     return x + (machine.all_reduce(x) - x).detach()
 
 
-def hand_out(x, machine):
+def copy_to_region(x, machine):
     """Return x, the same on all machines; its gradients are added up."""
     if x.requires_grad:
         x = x.clone()
@@ -115,12 +115,12 @@ class ShardedLayer(LlamaLayer):
         self.machine = machine
 
     def forward(self, x, positions, attention_mask, cache=None):
-        normed = hand_out(self.attention_norm(x), self.machine)
+        normed = copy_to_region(self.attention_norm(x), self.machine)
         found, cache = self.attention(normed, positions, attention_mask, cache)
-        x = x + add_up(found, self.machine)
-        normed = hand_out(self.feed_forward_norm(x), self.machine)
+        x = x + reduce_from_region(found, self.machine)
+        normed = copy_to_region(self.feed_forward_norm(x), self.machine)
         found = self.feed_forward(normed)  # (B, T, D)
-        return x + add_up(found, self.machine), cache
+        return x + reduce_from_region(found, self.machine), cache
 
 
 def shard_llama(config, tensors, machine):
@@ -166,4 +166,4 @@ def vocabulary_loss(machine, logits, targets):
     own = logits.logsumexp(-1)  # (T,)
     sums = machine.gather(own)  # (..., T)
     sums[machine.rank] = own  # with its gradient
-    return sums.logsumexp(0) - add_up(found, machine)
+    return sums.logsumexp(0) - reduce_from_region(found, machine)

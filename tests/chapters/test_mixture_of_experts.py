@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cellbycell.exercises.experts import softmax
+from cellbycell.exercises.mixture_of_experts import softmax
 
 pytestmark = pytest.mark.xdist_group("frameworks")
 
@@ -206,7 +206,11 @@ def test_the_kit_finds_nothing(book, as_module, absorbed, asked, often):
     count = sum(weight.size for weight in book["arrays"].values())
     report = check_model(model, **asked, reference=book["theirs"], count=count)
     assert not report.failed and not report.errors, report
-    assert often | {"reference_parity", "parameter_count", "target_alignment"} <= {*report.passed}, report
+    assert often | {
+        "reference_parity",
+        "parameter_count",
+        "target_alignment",
+    } <= {*report.passed}, report
 
 
 @pytest.mark.parametrize("mistake", ["cache_consistency", "batch_invariance"])
@@ -242,7 +246,9 @@ def test_the_kit_finds_a_mistake(book, as_module, mistake, monkeypatch, asked):
         monkeypatch.setitem(names, "choose_with_bias", choose_some)
     report = check_model(as_module(run, book["arrays"]), **asked)
     assert mistake in report.failed and "causality" in report.passed, report
-    assert mistake == "batch_invariance" or [*report.failed] == ["cache_consistency"], report
+    assert mistake == "batch_invariance" or [*report.failed] == [
+        "cache_consistency"
+    ], report
 
 
 # What the libraries do

@@ -16,7 +16,7 @@ from cellbycell.tensorflow.multi_head_attention import (
 from cellbycell.tensorflow.rotary import rotary_halves_tf
 
 
-def fading_tf(decay):
+def decay_mask_tf(decay):
     """Return what is left at t of what is written at s, (..., T, S).
 
     decay (..., T): finite logarithms, 0 or less. If s is after t: 0.
@@ -35,7 +35,7 @@ def linear_chunk_tf(query, key, value, decay, state):
     """
     total = tf.cumsum(decay, axis=-1)[..., None]  # (..., T, 1)
     scores = tf.matmul(query, key, transpose_b=True)  # (..., T, S)
-    scores = scores * fading_tf(decay)
+    scores = scores * decay_mask_tf(decay)
     output = tf.exp(total) * (query @ state) + scores @ value  # (..., T, V)
     left = tf.exp(total[..., -1:, :] - total)  # (..., T, 1): at the end
     new = tf.matmul(left * key, value, transpose_a=True)  # (..., K, V)
@@ -64,7 +64,7 @@ def delta_chunk_tf(query, key, value, decay, beta, state):
     """
     total, beta = tf.cumsum(decay, axis=-1)[..., None], beta[..., None]
     overlap = beta * tf.matmul(key, key, transpose_b=True)  # (..., T, S)
-    overlap = overlap * fading_tf(decay)
+    overlap = overlap * decay_mask_tf(decay)
     wrong = beta * (value - tf.exp(total) * (key @ state))  # (..., T, V)
     system = tf.linalg.set_diag(overlap, tf.ones_like(decay))
     new = tf.linalg.triangular_solve(system, wrong, lower=True)  # (..., T, V)
