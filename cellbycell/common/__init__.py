@@ -31,7 +31,11 @@ from cellbycell.common.machines import (
     run_threads,
 )
 from cellbycell.common.masks import largest_change
-from cellbycell.common.multi_head_attention import head_width, mask_per_head
+from cellbycell.common.multi_head_attention import (
+    head_width,
+    layer_projections,
+    mask_per_head,
+)
 from cellbycell.common.position_similarity import frequencies, similarity
 from cellbycell.common.rotary import stretched
 from cellbycell.common.speculative import (
@@ -62,6 +66,7 @@ __all__ = [
     "judge",
     "largest_change",
     "layer_parameters",
+    "layer_projections",
     "learning_rate",
     "llama_parts",
     "mask_per_head",
