@@ -11,7 +11,6 @@ BOOK = ROOT / "book"
 HTML = ROOT / "_build" / "html"
 CONFIG = ROOT / "_config.yml"
 CONTENTS = ROOT / "_toc.yml"
-CITATION = ROOT / "CITATION.cff"
 CHANGELOG = ROOT / "CHANGELOG.md"
 REPOSITORY = r"(^repository:\n(?:[ #].*\n)*? +"
 ADDRESS = re.compile(REPOSITORY + r"url: https://github\.com/)(\S+)", re.M)
