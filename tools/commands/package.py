@@ -16,7 +16,7 @@ import symtable
 import sys
 
 from tools.notebooks import Notebook, tags
-from tools.settings import BOOK, ROOT, chapters, site
+from tools.settings import BOOK, ROOT, chapters
 
 PACKAGE = ROOT / "cellbycell"
 SYMPTOMS = "kit/symptoms.md"
@@ -26,9 +26,9 @@ PARTS = {
     "pytorch": "What the chapters build, in PyTorch.",
     "tensorflow": "What the chapters build, in TensorFlow.",
 }
-DOCSTRING = '''"""{}: its {} part, for what comes after it.
+DOCSTRING = '''"""{title}: its {part} part, for what comes after it.
 
-Built and explained in {}
+Built and explained in the chapter *{title}* of the book.
 Written by `make package`: change it in the chapter.
 """
 '''
@@ -66,7 +66,7 @@ def modules(notebooks):
                 if home.split(".")[1] in (part, "common")
             }
             lines = needed(cells, made, known, notebook)
-            docstring = DOCSTRING.format(title, part, place(title, stem))
+            docstring = DOCSTRING.format(title=title, part=part)
             texts = ("\n" + text_of(cell) + "\n" for cell in cells)
             text = "\n".join([docstring, *lines, "", *texts])
             found[f"{part}/{stem}.py"] = text
@@ -81,13 +81,6 @@ def modules(notebooks):
             [*lines, f"\n__all__ = {sorted(listed)!r}\n"]
         )
     return found
-
-
-def place(title, stem):
-    """Return where a chapter is read: its address, if the book has one."""
-    if address := site():
-        return f"{address}book/{stem}.html"
-    return f"the chapter *{title}* of the book."
 
 
 def imports_of(notebook):
@@ -184,13 +177,17 @@ def text_of(cell):
 
 
 def formatted(text):
-    """Return code as ruff sorts and lays it out."""
+    """Return code as ruff sorts and lays it out. Raises PackageError."""
     for command in (["check", "--fix", "--select=I,F401"], ["format"]):
         ruff = [sys.executable, "-m", "ruff", *command, "--quiet", "-"]
         ruff += ["--stdin-filename", "cellbycell/module.py"]
-        text = subprocess.run(
+        done = subprocess.run(
             ruff, cwd=ROOT, input=text, text=True, capture_output=True
-        ).stdout
+        )
+        if done.returncode:
+            said = done.stderr.strip() or done.stdout.strip()
+            raise PackageError(f"ruff {command[0]} failed: {said}")
+        text = done.stdout
     return text
 
 

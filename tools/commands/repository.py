@@ -2,15 +2,13 @@
 
 `make repository SLUG=owner/name` sets it, and with it, in each notebook, the
 link that opens it in Colab and the address that the package comes from, in
-each module of the package its chapter's address, and the links that the
-package index shows. A tagged edition has its tag in these links in place of
-the branch: tools/commands/release.py sets it.
+and the links that the package index shows. A tagged edition has its tag in
+these links in place of the branch: tools/commands/release.py sets it.
 """
 
 import re
 import sys
 
-from tools.commands import package
 from tools.notebooks import paths
 from tools.settings import ADDRESS, BOOK, BRANCH, CONFIG, ROOT, slug
 
@@ -49,7 +47,6 @@ def rename(new, branch="main"):
         changes[path] = re.sub(r"(?<=/blob/)[^/\s]+(?=/book/)", branch, text)
     for path, text in changes.items():
         path.write_text(text, "utf-8", newline="\n")
-    package.write()
 
 
 def main(arguments):
