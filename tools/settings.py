@@ -46,14 +46,6 @@ def slug():
     return ADDRESS.search(CONFIG.read_text("utf-8"))[2]
 
 
-def site():
-    """Return the site's address, or "" if the repository has none so far."""
-    owner, name = slug().split("/")
-    if owner == "OWNER":
-        return ""
-    return f"https://{owner.lower()}.github.io/{name}/"
-
-
 def branch():
     """Return the branch, or the edition's tag, that links lead to."""
     return BRANCH.search(CONFIG.read_text("utf-8"))[2]

@@ -148,6 +148,7 @@ FAULTS = [  # what it is, how it is made, what the message says
             "% hidden",
         )
     ),
+    ("a number", put("It has 13 rows."), "cell 2", "stands in no cell beside"),
     ("no section", swap("## Summary", "## Sums"), "lacks the sections"),
     (
         "sections in another order",

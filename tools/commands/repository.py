@@ -1,9 +1,9 @@
 """The repository's address: it stands in _config.yml and nowhere else.
 
 `make repository SLUG=owner/name` sets it, and with it, in each notebook, the
-link that opens it in Colab and the address that the package comes from, in
-and the links that the package index shows. A tagged edition has its tag in
-these links in place of the branch: tools/commands/release.py sets it.
+link that opens it in Colab and the address that the package comes from, and
+the links that the package index shows. A tagged edition has its tag in these
+links in place of the branch: tools/commands/release.py sets it.
 """
 
 import re

@@ -3,8 +3,9 @@
 import re
 
 from tools.markdown import headings, outside_code, outside_maths
-from tools.notebooks import ASIDE
+from tools.notebooks import ASIDE, alt_text
 from tools.rules.common import CASES, OTHERS, rule
+from tools.run.claims import faults
 
 SECTIONS = [
     "What you will be able to do",
@@ -91,3 +92,29 @@ def wrong_parts(notebook):
     for level, title in found:
         if level > 3:
             yield f"{title!r} lies below the third level."
+
+
+@rule
+def numbers_come_from_somewhere(notebook):
+    cells = notebook.cells
+    for place, cell in enumerate(cells):
+        text, near = alt_text(cell), [cell]
+        if cell.cell_type == "markdown":
+            text = cell.source
+            near = [*nearest(cells[place::-1]), *nearest(cells[place:])]
+        for fault in faults(text, "\n".join(map(shown, near))):
+            yield f"{notebook.name(cell)}: {fault}"
+
+
+def nearest(cells):
+    """Return the first code cell in a list, in another one; or none."""
+    return [cell for cell in cells if cell.cell_type == "code"][:1]
+
+
+def shown(cell):
+    """Return the code of a cell, and what it prints or ends with."""
+    texts = [
+        output.get("text") or output.get("data", {}).get("text/plain", "")
+        for output in cell.outputs
+    ]
+    return "\n".join([cell.source, *texts])
