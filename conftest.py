@@ -10,7 +10,7 @@ import pytest
 from tools.notebooks import DIED, Notebook, NotebookError, label, paths
 from tools.rules.reading import minutes
 from tools.run import cells
-from tools.run.chapter import run
+from tools.run.chapter import SECONDS
 from tools.run.compare import ENVIRONMENT
 from tools.settings import BOOK
 
@@ -34,7 +34,7 @@ def pytest_addoption(parser):
         "--cell-timeout",
         metavar="SECONDS",
         type=float,
-        default=300,
+        default=SECONDS,
         help="a cell that runs longer fails",
     )
 
@@ -125,19 +125,7 @@ def chapter_run():
     one fails, and all who ask later are skipped.
     """
 
-    def run_of(name):
-        path = BOOK / f"{name}.ipynb"
-        cells.skip_if_failed(path)
-        notebook = Notebook.read(path)
-        try:
-            if path not in cells.RUNS:
-                cells.RUNS[path] = run(notebook)
-            cells.RUNS[path].finish()
-        except NotebookError as error:
-            cells.fail(str(error).partition(": ")[0], cells.explained(error))
-        return cells.RUNS[path]
-
-    return run_of
+    return lambda name: cells.run_of(BOOK / f"{name}.ipynb")
 
 
 @pytest.fixture(scope="session")

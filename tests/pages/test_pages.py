@@ -12,10 +12,9 @@ import pytest
 from tools.commands import pages as written
 from tools.markdown import anchor, links, sections
 from tools.notebooks import Notebook, paths
-from tools.rules import pages
 from tools.rules.common import CASES, OTHERS
-from tools.rules.links import BIBLIOGRAPHY
-from tools.run.claims import SOURCE, faults
+from tools.rules.tables import unknown_names
+from tools.run.claims import BIBLIOGRAPHY, SOURCE, faults
 from tools.settings import BOOK, ROOT, chapters, contents
 
 CHAPTERS = [ROOT / f"{name}.ipynb" for name in chapters()]
@@ -96,7 +95,7 @@ def test_every_mistake_is_reached_from_a_symptom():
 
 def test_the_names_of_the_notation_page_are_the_code_s():
     notebooks = [read(path) for path in paths()]
-    fail_with(pages.unknown_names(read(BOOK / "notation.md"), notebooks))
+    fail_with(unknown_names(read(BOOK / "notation.md"), notebooks))
 
 
 @pytest.mark.parametrize("place", range(len(CHAPTERS)))

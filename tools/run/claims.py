@@ -12,7 +12,10 @@ import builtins
 import re
 from functools import cache
 
+from tools.markdown import links
 from tools.settings import BOOK
+
+BIBLIOGRAPHY = BOOK / "bibliography.md"
 
 ONES = """zero one two three four five six seven eight nine ten eleven twelve
 thirteen fourteen fifteen sixteen seventeen eighteen nineteen""".split()
@@ -67,8 +70,7 @@ def find(markdown):
 @cache
 def sources():
     """Return the addresses that the bibliography links."""
-    page = (BOOK / "bibliography.md").read_text("utf-8")
-    return set(re.findall(r"\]\((https?://[^)\s]+)\)", page))
+    return {target for _, target in links(BIBLIOGRAPHY.read_text("utf-8"))}
 
 
 def faults(markdown, near=""):

@@ -1,4 +1,4 @@
-"""The rules of chapters: a small chapter with one fault is rejected.
+"""The rules: a small chapter with one fault is rejected.
 
 The message names the place and says what to do. Ordinary sentences pass.
 """
@@ -7,8 +7,11 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from tools.commands import outputs
+from tools.notebooks import Notebook
 from tools.rules import RULES, stored
-from tools.run.chapter import run
+from tools.rules.book import one_name_one_body
+from tools.rules.tables import unknown_names
+from tools.run.chapter import Run
 from tools.settings import slug
 
 PAPER = "https://arxiv.org/abs/1706.03762"
@@ -149,7 +152,7 @@ FAULTS = [  # what it is, how it is made, what the message says
         )
     ),
     ("a number", put("It has 13 rows."), "cell 2", "stands in no cell beside"),
-    ("no section", swap("## Summary", "## Sums"), "lacks the sections"),
+    ("no section", swap("## Summary", "## Sums"), "should stand as"),
     (
         "sections in another order",
         lambda nb: [
@@ -159,9 +162,11 @@ FAULTS = [  # what it is, how it is made, what the message says
         ],
         "should stand as",
     ),
-    ("two titles", put("# Another"), "small.ipynb", "not one title"),
-    ("no title", swap("# Small", "Small"), "begins with the title"),
-    ("a deep heading", put("#### Deep"), "'Deep' lies below the third level"),
+    ("two titles", put("# Another"), "begins with its one title"),
+    ("no title", swap("# Small", "Small"), "begins with its one title"),
+    ("a deep heading", put("#### Deep"), "headings of two levels more"),
+    ("a heading in a cell", put("## More"), "cell 2", "can collapse it"),
+    ("words before it", swap("## Setup", "So:\n\n## Setup"), "can collapse"),
     (
         "a long road",
         put(6500 * "word "),
@@ -180,8 +185,6 @@ FAULTS = [  # what it is, how it is made, what the message says
         *("[3]", "uses 'aside', which only a side road defines"),
     ),
     # Links
-    ("no chapter", put("[a](attention.ipynb)"), "cell 2", "does not exist"),
-    ("no heading", put("[heads](#heads)"), "cell 2", "#heads", "no heading"),
     ("an unlisted link", put(f"[a]({PAPER[:-1]}3)"), "List it", "correct"),
     ("Colab", swap(slug(), "some/other"), "cell 1", "make repository SLUG="),
     # Code
@@ -258,7 +261,7 @@ def test_every_rule_has_a_fault_that_it_finds(small_notebook, tmp_path):
 
 def test_the_small_notebook_passes(notebook):
     assert [message for rule in RULES for message in rule(notebook)] == []
-    assert run(notebook).messages == []
+    assert Run(notebook).finish().messages == []
 
 
 @pytest.mark.parametrize(
@@ -292,3 +295,35 @@ def test_code_that_only_looks_like_a_fault_passes(notebook, number, text):
     source(number, text)(notebook)
     outputs.write(notebook)
     assert [message for rule in RULES for message in rule(notebook)] == []
+
+
+# The book as a whole
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "name"),
+    [
+        ("def f():\n    return 1", "def f():\n    return 2", "f"),
+        ("def f():\n    return 1", "def f():  # one\n    return 1", "f"),
+        ('DRAW = """draw()"""', 'DRAW = """erase()"""', "DRAW"),
+        ('draw = """draw()"""', 'draw = """erase()"""', None),
+        ("def f():\n    return 1", "def f():\n    return 1", None),
+    ],
+)
+def test_name_with_two_bodies_is_rejected(small_notebook, one, other, name):
+    books = [small_notebook(f"{stem}.ipynb") for stem in "ab"]
+    for book, code in zip(books, (one, other), strict=True):
+        source(2, code)(book)
+    found = [*one_name_one_body(books)]
+    assert len(found) == bool(name)
+    for message in found:
+        assert f"b.ipynb [2]: {name} differs from the one in" in message
+        assert "a.ipynb [2]" in message and "name of its own" in message
+
+
+def test_name_on_a_page_that_no_code_has_is_rejected(notebook, tmp_path):
+    table = "| in code | in formulas |\n|---|---|\n| `d_model`, `wide` | $x$ |"
+    page = tmp_path / "small.md"
+    page.write_text(f"# Small\n\nA page.\n\n## More\n\n{table}\n")
+    (message,) = unknown_names(Notebook.page(page), [notebook])
+    assert "section 2" in message and "has wide, which no code" in message
