@@ -93,7 +93,7 @@ def rows_digest():
 
 def write_llama():
     """Train the Llama, and write what the page needs."""
-    from cellbycell.live import FILE, pack
+    from cellbycell.figures.names_model import FILE, pack
 
     model, loss = trained_llama()
     if not 2.05 < loss < 2.22:
@@ -111,7 +111,7 @@ def write_llama():
 
 def landing():
     """Return the picture of the landing page, which loads its model."""
-    from cellbycell.live import model_script, show_write
+    from cellbycell.figures.names_model import model_script, show_write
 
     html = show_write(sliders=False).data
     html = html.replace(f"<script>{model_script()}</script>", "")

@@ -18,9 +18,9 @@ $lock "$@" "$wanted/all.in" --output-file "$wanted/all.txt"
     echo '# Every package that requirements.txt leads to, by `make constraints`;'
     echo '# not to be edited by hand.'
     grep -vE '^(nvidia|cuda|triton)' "$wanted/all.txt"
-} >constraints.txt
-$lock --generate-hashes --constraint constraints.txt "$wanted/site.in" \
-    --output-file "$wanted/site.txt"
+} >"$wanted/constraints.txt"
+$lock --generate-hashes --constraint "$wanted/constraints.txt" \
+    "$wanted/site.in" --output-file "$wanted/site.txt"
 {
     echo '# What the site is built with, by `make constraints`; not to be edited'
     echo '# by hand. Nothing is built from source, and a file with another hash'
@@ -29,3 +29,4 @@ $lock --generate-hashes --constraint constraints.txt "$wanted/site.in" \
     echo --only-binary :all:
     cat "$wanted/site.txt"
 } >.ci/site.txt
+cp "$wanted/constraints.txt" constraints.txt

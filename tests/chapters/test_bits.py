@@ -1,7 +1,4 @@
-"""The chapter on fewer bits: what its checkers say, and other programs.
-
-test_exercises.py tries each checker on the stub and the solution.
-"""
+"""The chapter on fewer bits: other programs."""
 
 import re
 import warnings
@@ -14,103 +11,6 @@ from tools.notebooks import Notebook
 from tools.settings import BOOK
 
 pytestmark = pytest.mark.xdist_group("frameworks")
-
-
-# Wrong answers
-
-
-def in_groups(w, bits, group, over=None, turn=np.round):
-    parts = w.reshape(len(w), -1, group)
-    over = over or 2 ** (bits - 1) - 1
-    with np.errstate(all="ignore"):
-        scale = np.abs(parts).max(-1, keepdims=True) / over
-        return (turn(parts / scale) * scale).reshape(w.shape)
-
-
-def with_zeros(w, *given, **more):
-    return np.nan_to_num(in_groups(w, *given, **more))
-
-
-def whole(w, bits, group):
-    parts = w.reshape(len(w), -1, group)
-    scale = np.abs(parts).max(-1, keepdims=True) / (2 ** (bits - 1) - 1)
-    return np.round(parts / scale).reshape(w.shape)
-
-
-def read(block, form="<f2", by=1):
-    scale = np.frombuffer(block[:2].tobytes(), form)[0].astype(float)
-    return by * scale, block[2:] & 15, block[2:] >> 4
-
-
-def unpacked(block, join=None, level=lambda n: n - 8.0, form="<f2"):
-    scale, low, high = read(block, form)
-    join = join or np.concatenate
-    return scale * level(join([low, high]).astype(float))
-
-
-WRONG = {
-    "block_bytes": {
-        "scales are forgotten": lambda n, bits: n * bits // 8,
-        "these are bits": lambda n, bits: n // 32 * (32 * bits + 16),
-        "not four": lambda n, bits: n // 32 * (4 * bits + 4),
-        "not one": lambda n, bits: n // 32 * (4 * bits + 1),
-        "serves a block": lambda n, bits: n * bits // 8 + 2,
-        "a block is 32": lambda n, bits: n,
-    },
-    "rounded": {
-        "columns of one row": lambda w, b, g: in_groups(w.T.copy(), b, g).T,
-        "not each row": lambda w, b, g: in_groups(w, b, w.shape[1]),
-        "serves all": lambda w, b, g: in_groups(
-            w.reshape(1, -1), b, w.size
-        ).reshape(w.shape),
-        "the largest level is": lambda w, b, g: in_groups(
-            w, b, g, 2 ** (b - 1)
-        ),
-        "not down": lambda w, b, g: in_groups(w, b, g, turn=np.floor),
-        "towards zero": lambda w, b, g: in_groups(w, b, g, turn=np.trunc),
-        "whole numbers": whole,
-        "nothing is rounded": lambda w, b, g: w,
-        "do not divide by it": in_groups,
-        "round, and multiply again": lambda w, b, g: 2 * w,
-    },
-    "unpacked": {
-        "every second one": lambda block: unpacked(
-            block, lambda both: np.stack(both, 1).ravel()
-        ),
-        "low nibbles come first": lambda block: unpacked(
-            block, lambda both: np.concatenate(both[::-1])
-        ),
-        "two's complement": lambda block: unpacked(
-            block, level=lambda n: np.where(n > 7, n - 16, n)
-        ),
-        "a level is its nibble": lambda block: unpacked(
-            block, level=lambda n: n
-        ),
-        "cannot be negative": lambda block: unpacked(
-            block, level=lambda n: (n - 8) % 256
-        ),
-        "scale is missing": lambda block: (
-            np.concatenate(read(block)[1:]) - 8.0
-        ),
-        "low byte first": lambda block: unpacked(block, form=">f2"),
-        "may be negative": lambda block: (
-            unpacked(block) * np.sign(read(block)[0])
-        ),
-        "all low nibbles first": lambda block: unpacked(block) + 1,
-    },
-    "undone": {
-        "divided once more": lambda w, c: w / c,
-        "not to rows": lambda w, c: w * c[:, None],
-        "multiply the columns": lambda w, c: w / c[:, None],
-        "not changed": lambda w, c: w,
-        "one factor now": lambda w, c: w * c.max(),
-        "is not x @ w.T": lambda w, c: w + c,
-    },
-}
-
-
-def test_wrong_answer_is_named(verdict, says):
-    assert says in verdict
 
 
 # Other programs
@@ -353,7 +253,7 @@ def test_a_file_with_another_tensor_is_refused(book, tmp_path):
 
 def test_the_stored_llama_has_a_scale_a_row(book):
     """The Llama in the book's pages is rounded as in equation 1."""
-    from cellbycell.live import stored_weights
+    from cellbycell.figures.names_model import stored_weights
 
     for name, w in stored_weights().items():
         w = book["torch"].tensor(w)

@@ -1,100 +1,10 @@
-"""The chapter on the key-value cache: its checkers and its functions.
-
-test_exercises.py tries each checker on the stub and the solution.
-"""
+"""The chapter on the key-value cache: its functions."""
 
 import numpy as np
 import pytest
 import torch
 
 pytestmark = pytest.mark.xdist_group("frameworks")
-
-
-def attended(query, keys, values, root=2):
-    weights = np.exp(keys @ query / root)
-    return weights / weights.sum() @ values
-
-
-def step(position=len, new_query=True, new_key=True, root=2, again=False):
-    """Return a step with a mistake."""
-
-    def one_step(query, key, value, keys, values, turn):
-        at = position(keys)
-        query = turn(query, at) if new_query else query
-        key = turn(key, at) if new_key else key
-        if again:
-            keys = [turn(row, s) for s, row in enumerate(keys)]
-        keys, values = np.vstack([*keys, key]), np.vstack([*values, value])
-        return attended(query, keys, values, root)
-
-    return one_step
-
-
-def blind(query, key, value, keys, values, turn):
-    return attended(turn(query, len(keys)), keys, values)
-
-
-def first_only(query, key, value, keys, values, turn):
-    return values[0]
-
-
-def shuffled(query, key, value, keys, values, turn):
-    keys = np.vstack([keys, turn(key, len(keys))])
-    values = np.vstack([value, values])
-    return attended(turn(query, len(keys) - 1), keys, values)
-
-
-def fit(scale=1.0, count=np.floor):
-    def tokens(memory, layers, heads, width, bits):
-        return count(scale * 8 * memory / (2 * layers * heads * width * bits))
-
-    return tokens
-
-
-def held(count, slots, window):
-    ring = np.full(slots, -1)
-    for position in range(count):
-        ring[position % slots] = position
-    return ring[:window]
-
-
-WRONG = {
-    "one_step": {
-        "at position 0": step(lambda keys: 0),
-        "query is not turned": step(new_query=False),
-        "key is not turned": step(new_key=False),
-        "S, not S + 1": step(lambda keys: len(keys) + 1),
-        "turned again": step(again=True),
-        "does not see itself": blind,
-        "first key only": first_only,
-        "not in the same order": shuffled,
-        "root of the width": step(root=1),
-        "turn query and key by S": lambda *given: given[2],
-    },
-    "tokens_that_fit": {
-        "round down": fit(count=float),
-        "rounded up": fit(count=np.ceil),
-        "values are kept as well": fit(2),
-        "eight of them are a byte": fit(1 / 8),
-        "each layer": lambda m, n, h, w, b: fit()(m, 1, h, w, b),
-        "each key head": lambda m, n, h, w, b: fit()(m, n, 1, w, b),
-        "bytes of one token": lambda m, n, h, w, b: 7,
-    },
-    "in_ring": {
-        "nothing is moved": lambda n, w: np.arange(n - w, n),
-        "rows kept": lambda n, w: np.arange(w),
-        "not W + 1": lambda n, w: held(n, w + 1, w),
-        "the last is count - 1": lambda n, w: held(n + 1, w, w),
-        "not from 1": lambda n, w: held(n, w, w) + 1,
-        "last token is missing": lambda n, w: held(n - 1, w, w),
-        "empty slot": lambda n, w: held(n, w, w).clip(min=0),
-        "was written there": lambda n, w: held(n, w, w)[::-1],
-    },
-}
-
-
-def test_wrong_answer_is_named(verdict, says):
-    assert says in verdict
 
 
 @pytest.mark.parametrize("sizes", [[9], [1] * 9, [5, 1, 3], [2, 2, 5]])

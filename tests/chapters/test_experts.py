@@ -1,7 +1,4 @@
-"""The chapter on experts: what its checkers say, and its functions.
-
-test_exercises.py tries each checker on the stub and the solution.
-"""
+"""The chapter on experts: its functions."""
 
 import numpy as np
 import pytest
@@ -10,130 +7,9 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cellbycell.exercises.experts import softmax
+
 pytestmark = pytest.mark.xdist_group("frameworks")
-
-
-# Wrong answers
-
-
-def serve(chosen, capacity, turns):
-    found, counts = np.zeros(chosen.shape), np.zeros(9, int)
-    for t, j in turns:
-        found[t, j] = counts[chosen[t, j]] < capacity
-        counts[chosen[t, j]] += 1
-    return found
-
-
-def in_turn(chosen, capacity):
-    return serve(chosen, capacity, np.ndindex(chosen.shape))
-
-
-def by_choice(chosen, capacity):
-    turns = [(t, j) for j in range(2) for t in range(len(chosen))]
-    return serve(chosen, capacity, turns)
-
-
-def from_the_end(chosen, capacity):
-    return serve(chosen, capacity, [*np.ndindex(chosen.shape)][::-1])
-
-
-def pairs_of(rows, order):
-    pairs = np.empty_like(rows)
-    pairs[order] = rows
-    return pairs
-
-
-def add(pairs, shares):
-    return (pairs.reshape(*shares.shape, -1) * shares[..., None]).sum(1)
-
-
-def one_addition(rows, order, shares):
-    found = np.zeros((len(shares), rows.shape[1]))
-    found[order // 2] += rows * shares.flatten()[order, None]
-    return found
-
-
-def slots_first(rows, order, shares):
-    slots = pairs_of(rows, order).reshape(5, 2, -1).swapaxes(0, 1)
-    return add(slots.reshape(10, -1), shares)
-
-
-def softmax(scores, axis=-1):
-    powers = np.exp(scores)
-    return powers / powers.sum(axis, keepdims=True)
-
-
-def load_of(scores, count):
-    best = np.argsort(-scores, -1)[:, :count]
-    return np.bincount(best.flatten(), minlength=4) / len(scores)
-
-
-def balance(scores, count):
-    return 4 * (load_of(scores, count) * softmax(scores).mean(0)).sum()
-
-
-def bytes_of(length, layers, heads, latent, turned, bits):
-    return length * layers * (latent + turned) * bits / 8
-
-
-WRONG = {
-    "served_pairs": {
-        "first choices go first": by_choice,
-        "one pair too many": lambda x, n: in_turn(x, n + 1),
-        "one pair too few": lambda x, n: in_turn(x, n - 1),
-        "the last ones are served": from_the_end,
-        "that are dropped": lambda x, n: 1 - in_turn(x, n),
-        "nothing is dropped": lambda x, n: np.ones(x.shape),
-        "until their expert is full": lambda x, n: np.zeros(x.shape),
-    },
-    "put_back": {
-        "take its inverse": lambda x, o, s: add(x[o], s),
-        "still sorted": lambda x, o, s: add(x, s),
-        "shares are not used": lambda x, o, s: add(
-            pairs_of(x, o), np.ones((5, 2))
-        ),
-        "not p % count": slots_first,
-        "only one is added": one_addition,
-        "not their sum": lambda x, o, s: add(pairs_of(x, o), s) / 2,
-        "the rows are not": lambda x, o, s: add(
-            pairs_of(x, o), s.flatten()[o].reshape(5, 2)
-        ),
-        "add by shares": lambda x, o, s: np.zeros((5, 3)),
-    },
-    "balance_of": {
-        "factor C is missing": lambda z, n: balance(z, n) / 4,
-        "not a probability": lambda z, n: 4 * (softmax(z).mean(0) ** 2).sum(),
-        "is not the load": lambda z, n: 4 * (load_of(z, n) ** 2).sum(),
-        "number of tokens": lambda z, n: 6 * balance(z, n),
-        "runs over the tokens": lambda z, n: (
-            4 * (load_of(z, n) * softmax(z, 0).mean(0)).sum()
-        ),
-        "take the softmax": lambda z, n: 4 * (load_of(z, n) * z.mean(0)).sum(),
-        "number of choices": lambda z, n: balance(z, n) / n,
-        "only first choices": lambda z, n: (
-            4 * (load_of(z, 1) * softmax(z).mean(0)).sum()
-        ),
-        "load times mean": lambda z, n: 0.0,
-    },
-    "latent_bytes": {
-        "do not count it twice": lambda *x: 2 * bytes_of(*x),
-        "is stored, too": lambda n, y, h, c, r, b: n * y * c * b / 8,
-        "one latent serves": lambda n, y, h, c, r, b: (
-            h * bytes_of(n, y, h, c, r, b)
-        ),
-        "one rotated part serves": lambda n, y, h, c, r, b: bytes_of(
-            n, y, h, c, h * r, b
-        ),
-        "these are bits": lambda *x: 8 * bytes_of(*x),
-        "each layer has": lambda n, y, *x: bytes_of(n, 1, *x),
-        "each token leaves": lambda n, *x: bytes_of(1, *x),
-        "for each token and layer": lambda *x: 0.0,
-    },
-}
-
-
-def test_wrong_answer_is_named(verdict, says):
-    assert says in verdict
 
 
 # What the chapter defines, beyond the rows that it shows

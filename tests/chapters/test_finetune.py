@@ -1,7 +1,4 @@
-"""The chapter on fine-tuning: what its checkers say, and the libraries.
-
-test_exercises.py tries each checker on the stub and the solution.
-"""
+"""The chapter on fine-tuning: the libraries."""
 
 import copy
 import json
@@ -13,92 +10,6 @@ import numpy as np
 import pytest
 
 pytestmark = pytest.mark.xdist_group("frameworks")
-
-
-# Wrong answers
-
-
-def labels(ids, mark, end, first=0, ends=True, pads=False, fill=-100):
-    """Return labels from the mark's next on, or from later or earlier."""
-    start = list(ids).index(mark) + 1
-    stop = len(ids) if pads else list(ids).index(end, start) + ends
-    found = np.full(len(ids), fill)
-    found[start + first : stop] = ids[start + first : stop]
-    return found
-
-
-def before_too(ids, mark, end):
-    stop = list(ids).index(end, list(ids).index(mark)) + 1
-    return np.append(ids[:stop], np.full(len(ids) - stop, -100))
-
-
-def seen(positions, again=None, past=True, same=True, itself=True):
-    text = np.cumsum(positions == 0) if again is None else again(positions)
-    both = text[:, None] == text if same else np.ones((len(text),) * 2) > 0
-    both = both & (np.tri(len(text)) > 0) if past else both
-    return both if itself else both & ~np.eye(len(text), dtype=bool)
-
-
-def fold(w, a, b, scale, change=None):
-    return w + scale * (b @ a if change is None else change)
-
-
-WRONG = {
-    "adapter_size": {
-        "up is trained": lambda shapes, r: r * sum(x for _, x in shapes),
-        "down is trained": lambda shapes, r: r * sum(x for x, _ in shapes),
-        "is frozen": lambda shapes, r: sum(
-            x * y + r * (x + y) for x, y in shapes
-        ),
-        "all weights": lambda shapes, r: sum(x * y for x, y in shapes),
-        "each matrix": lambda shapes, r: r * sum(shapes[0]),
-        "multiply by the rank": lambda shapes, r: sum(map(sum, shapes)),
-        "never stored": lambda shapes, r: r * sum(x * y for x, y in shapes),
-    },
-    "labels_of": {
-        "never stops": lambda *given: labels(*given, ends=False),
-        "pads are asked": lambda *given: labels(*given, pads=True),
-        "prompt is asked": before_too,
-        "belongs to the prompt": lambda *given: labels(*given, first=-1),
-        "do not shift": lambda *given: np.append(labels(*given)[1:], -100),
-        "not 0": lambda *given: labels(*given, fill=0),
-        "all tokens": lambda ids, mark, end: ids,
-        "first token of the answer": lambda *given: labels(*given, first=1),
-    },
-    "mask_of": {
-        "texts before it": lambda p: seen(p, same=False),
-        "the future": lambda p: seen(p, past=False),
-        "inverted": lambda p: ~seen(p),
-        "transposed": lambda p: seen(p).T,
-        "see itself": lambda p: seen(p, itself=False),
-        "one token": lambda p: seen(
-            p, lambda p: np.cumsum(np.append(0, np.diff(p)) < 0)
-        ),
-        "equal positions": lambda p: seen(p, lambda p: p),
-        "later position": lambda p: p[:, None] >= p,
-    },
-    "folded": {
-        "scale is missing": lambda w, a, b, alpha: fold(w, a, b, 1),
-        "divide alpha": lambda w, a, b, alpha: fold(w, a, b, alpha),
-        "rsLoRA": lambda w, a, b, alpha: fold(w, a, b, alpha / len(a) ** 0.5),
-        "add the change": lambda w, a, b, alpha: fold(
-            w, a, b, -alpha / len(a)
-        ),
-        "alone": lambda w, a, b, alpha: fold(0 * w, a, b, alpha / len(a)),
-        "nothing is added": lambda w, a, b, alpha: w,
-        "twice": lambda w, a, b, alpha: fold(w, a, b, 2 * alpha / len(a)),
-        "divide by alpha": lambda w, a, b, alpha: fold(
-            w, a, b, len(a) / alpha
-        ),
-        "transposed": lambda w, a, b, alpha: fold(
-            w, a, b, alpha / len(a), (b @ a).T if len(w) == 6 else None
-        ),
-    },
-}
-
-
-def test_wrong_answer_is_named(verdict, says):
-    assert says in verdict
 
 
 # The libraries

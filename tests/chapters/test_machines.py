@@ -1,7 +1,4 @@
-"""The chapter on machines: its checkers, its processes, its programs.
-
-test_exercises.py tries each checker on the stub and the solution.
-"""
+"""The chapter on machines: its processes, its programs."""
 
 import os
 import re
@@ -11,139 +8,9 @@ import threading
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 pytestmark = pytest.mark.xdist_group("frameworks")
-
-
-# Wrong answers
-
-
-def pieces(fused, num_heads, key_heads):
-    width = len(fused) // (num_heads + 2 * key_heads)
-    return np.split(
-        fused, [width * num_heads, width * (num_heads + key_heads)]
-    )
-
-
-def from_pieces(order=(0, 1, 2), turn=lambda rank, size: rank):
-    def part(fused, num_heads, key_heads, rank, size):
-        three = pieces(fused, num_heads, key_heads)
-        return np.concatenate(
-            [np.split(three[i], size)[turn(rank, size)] for i in order]
-        )
-
-    return part
-
-
-def by_rows(fused, num_heads, key_heads, rank, size):
-    three = pieces(fused, num_heads, key_heads)
-    return np.concatenate([part[rank::size] for part in three])
-
-
-def both_pieces(length, rank, size, last=lambda rank, size: -1 - rank):
-    parts = np.split(np.arange(length), 2 * size)
-    return np.concatenate([parts[rank], parts[last(rank, size)]])
-
-
-def turned(length, rank, size):
-    return np.roll(both_pieces(length, rank, size), length // size // 2)
-
-
-def back(length, rank, size):
-    parts = np.split(both_pieces(length, rank, size), 2)
-    return np.concatenate([parts[0], parts[1][::-1]])
-
-
-def sums(parts):
-    return np.array([np.logaddexp.reduce(part) for part in parts])
-
-
-def own_part(parts, target):
-    for part in parts:
-        if target < len(part):
-            return part
-        target -= len(part)
-
-
-def clamped(parts, target):
-    total = 0
-    for part in parts:
-        total += part[np.clip(target, 0, len(part) - 1)]
-        target -= len(part)
-    return total
-
-
-def own_tops(parts, target):
-    whole = np.concatenate(parts)
-    below = sum(np.exp(part - part.max()).sum() for part in parts)
-    return whole.max() + np.log(below) - whole[target]
-
-
-def logit(parts, target):
-    return np.concatenate(parts)[target]
-
-
-WRONG = {
-    "loss_factor": {
-        "machines are forgotten": lambda n, r: n[r] / n.sum(),
-        "own mean counts": lambda n, r: 1.0,
-        "upside down": lambda n, r: n.sum() / n[r] / len(n),
-        "of a summed loss": lambda n, r: len(n) / n.sum(),
-        "divides by the machines already": lambda n, r: (
-            n[r] / n.sum() / len(n)
-        ),
-        "shares are missing": lambda n, r: len(n),
-    },
-    "fused_part": {
-        "cuts through the queries": lambda fused, h, k, rank, size: np.split(
-            fused, size
-        )[rank],
-        "another machine": from_pieces(turn=lambda r, size: (r + 1) % size),
-        "are neighbours": by_rows,
-        "queries come first": from_pieces((1, 2, 0)),
-        "keys and values are exchanged": from_pieces((0, 2, 1)),
-    },
-    "zigzag_positions": {
-        "these are blocks": lambda n, rank, size: np.split(np.arange(n), size)[
-            rank
-        ],
-        "in turn": lambda n, rank, size: np.arange(n)[rank::size],
-        "counted from the back": lambda n, rank, size: both_pieces(
-            n, rank, size, lambda r, m: m + r
-        ),
-        "in the other order": turned,
-        "read backwards": back,
-        "count from 0": lambda *given: both_pieces(*given) + 1,
-    },
-    "loss_of_parts": {
-        "of one part only": lambda parts, target: (
-            np.logaddexp.reduce(own_part(parts, target)) - logit(parts, target)
-        ),
-        "were added": lambda parts, target: (
-            sums(parts).sum() - logit(parts, target)
-        ),
-        "were averaged": lambda parts, target: (
-            sums(parts).mean() - logit(parts, target)
-        ),
-        "a maximum for each part": own_tops,
-        "gives zero, not a logit": lambda parts, target: (
-            np.logaddexp.reduce(sums(parts)) - clamped(parts, target)
-        ),
-        "sign is exchanged": lambda parts, target: (
-            logit(parts, target) - np.logaddexp.reduce(sums(parts))
-        ),
-        "is missing": lambda parts, target: np.logaddexp.reduce(sums(parts)),
-        "large logits overflow": lambda parts, target: (
-            np.log(np.exp(np.concatenate(parts)).sum()) - logit(parts, target)
-        ),
-    },
-}
-
-
-def test_wrong_answer_is_named(verdict, says):
-    assert says in verdict
 
 
 # Processes

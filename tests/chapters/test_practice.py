@@ -1,7 +1,4 @@
-"""The chapter on a model at work: its checkers, its rows and its functions.
-
-test_exercises.py tries each checker on the stub and the solution.
-"""
+"""The chapter on a model at work: its rows and its functions."""
 
 import datetime
 import math
@@ -11,81 +8,6 @@ import pytest
 import torch
 
 pytestmark = pytest.mark.xdist_group("frameworks")
-
-
-def positions(test):
-    """Return an answer of exercise 2: a test of position, start and end."""
-
-    def answer(asked, said):
-        at = np.arange((asked + said).max())
-        return 1 * test(at, asked[:, None], (asked + said)[:, None])
-
-    return answer
-
-
-def entropy(mix):
-    """Return an answer of exercise 4: a mix of counts and costs."""
-
-    def answer(counts):
-        share = counts / counts.sum(axis=1, keepdims=True)
-        return mix(counts, share, -np.log(np.where(share > 0, share, 1)))
-
-    return answer
-
-
-WRONG = {
-    "pads_needed": {
-        "all positions": lambda n: len(n) * n.max(),
-        "the tokens": lambda n: n.sum(),
-        "a share": lambda n: 1 - n.mean() / n.max(),
-        "shortest sequence": lambda n: n.max() - n.min(),
-        "8 is wrong for [5 9 2 6]": lambda n: 8,
-    },
-    "answer_positions": {
-        "where <start> is read": positions(lambda t, a, b: (t > a) & (t < b)),
-        "prompt is counted": positions(lambda t, a, b: t < b),
-        "pads are counted": positions(lambda t, a, b: t >= a),
-        "exchanged": positions(lambda t, a, b: (t < a) | (t >= b)),
-        "its <end> already": positions(lambda t, a, b: (t >= a) & (t <= b)),
-        "predicts nothing": positions(lambda t, a, b: (t >= a - 1) & (t < b)),
-        "one position early": positions(
-            lambda t, a, b: (t >= a - 1) & (t < b - 1)
-        ),
-        "prompts [3 1 4], answers [2 5 3]": positions(
-            lambda t, a, b: (t >= a) & (t < 0)
-        ),
-    },
-    "joint_gradient": {
-        "by batches": lambda g, n: g.mean(axis=0),
-        "gradient of a sum": lambda g, n: n @ g,
-        "not divided at all": lambda g, n: g.sum(axis=0),
-        "tokens of all": lambda g, n: g.sum(axis=0) / n.sum(),
-        "by the parts": lambda g, n: n @ g / len(n),
-        "counts more here": lambda g, n: (1 / n) @ g / (1 / n).sum(),
-        "wrong for [4 9 2] tokens": lambda g, n: 0 * g[0],
-    },
-    "least_loss": {
-        "a minus in front": entropy(lambda n, q, c: -(n * c).sum() / n.sum()),
-        "to base 2": entropy(
-            lambda n, q, c: (n * c).sum() / n.sum() / math.log(2)
-        ),
-        "as it has rows": entropy(lambda n, q, c: (q * c).sum(axis=1).mean()),
-        "sum over the rows": entropy(lambda n, q, c: (n * c).sum()),
-        "read the question": lambda n: (
-            entropy(lambda n, q, c: (n * c).sum())(n.sum(0, keepdims=True))
-            / n.sum()
-        ),
-        "a bound of equation (1)": lambda n: 1 - n.max(axis=1).sum() / n.sum(),
-        "zero has no logarithm": lambda n: (
-            n * np.log(n.sum(axis=1, keepdims=True) / n)
-        ).sum(),
-        "wrong for the counts": lambda n: 7,
-    },
-}
-
-
-def test_wrong_answer_is_named(verdict, says):
-    assert says in verdict
 
 
 # The rows.

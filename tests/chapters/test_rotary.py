@@ -1,7 +1,4 @@
-"""The chapter on rotary positions: its checkers and its functions.
-
-test_exercises.py tries each checker on the stub and the solution.
-"""
+"""The chapter on rotary positions: its functions, and what it claims."""
 
 import math
 import re
@@ -14,60 +11,6 @@ import torch
 from tools.settings import BOOK
 
 pytestmark = pytest.mark.xdist_group("frameworks")
-
-
-def turned(pair, angle):
-    cos, sin = math.cos(angle), math.sin(angle)
-    return np.array([[cos, -sin], [sin, cos]]) @ pair
-
-
-def base(cosines, exponent):
-    return np.arccos(cosines[1]) ** exponent
-
-
-WRONG = {
-    "turned_pair": {
-        "turns the other way": lambda x, p, w: turned(x, -p * w),
-        "in radians": lambda x, p, w: turned(x, math.radians(p * w)),
-        "position is not in the angle": lambda x, p, w: turned(x, w),
-        "not position": lambda x, p, w: turned(x, p),
-        "exchanged": lambda x, p, w: turned(x, p * w)[::-1],
-        "equation (2)": lambda x, p, w: x,
-    },
-    "base_of": {
-        "root of the base": lambda c: base(c, -len(c) / 2),
-        "base squared": lambda c: base(c, -2.0 * len(c)),
-        "one over the base": lambda c: base(c, float(len(c))),
-        "last turn's inverse": lambda c: 1 / np.arccos(c[-1]),
-        "the second turn": lambda c: 10000.0,
-    },
-    "halves_to_pairs": {
-        "nothing is sorted": lambda w, h: w,
-        "for halves once more": lambda w, h: (
-            w.reshape(h, -1, 2, len(w)).swapaxes(1, 2).reshape(w.shape)
-        ),
-        "over the whole width": lambda w, h: (
-            w.reshape(2, -1, len(w)).swapaxes(0, 1).reshape(w.shape)
-        ),
-        "the columns": lambda w, h: (
-            w.reshape(len(w), h, 2, -1).swapaxes(2, 3).reshape(w.shape)
-        ),
-    },
-}
-
-
-def test_wrong_answer_is_named(verdict, says):
-    assert says in verdict
-
-
-@pytest.mark.parametrize("name", ["rotary", "rotary_halves"])
-def test_half_precision_has_angles_in_float32(chapter, name):
-    turn = chapter("rotary")[name]
-    x = torch.sin(torch.arange(64.0) ** 2).reshape(4, 16)
-    far = torch.tensor([1000, 2001, 3003, 4007])
-    found = turn(x.bfloat16(), far)
-    assert found.dtype == torch.bfloat16
-    assert torch.allclose(found.float(), turn(x, far), atol=0.03)
 
 
 @pytest.mark.parametrize("name", ["rotary", "rotary_halves"])

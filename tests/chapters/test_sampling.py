@@ -1,7 +1,4 @@
-"""The chapter on sampling: what its checkers say, and its functions.
-
-test_exercises.py tries each checker on the stub and the solution.
-"""
+"""The chapter on sampling: its functions."""
 
 import numpy as np
 import pytest
@@ -9,119 +6,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cellbycell.exercises.sampling import softmax
+
 pytestmark = pytest.mark.xdist_group("frameworks")
-
-
-# Wrong answers
-
-
-def softmax(logits):
-    powers = np.exp(logits - logits.max())
-    return powers / powers.sum()
-
-
-def kept_by(probs, kept_of):
-    """Return which tokens are kept, in the vocabulary's order."""
-    order = np.argsort(-probs)
-    kept = np.zeros(len(probs), bool)
-    kept[order] = kept_of(probs[order])
-    return kept
-
-
-def drawn_with(probs, kept):
-    return probs * kept / (probs * kept).sum()
-
-
-def right(p):
-    return lambda row: row.cumsum() - row < p
-
-
-def unsorted(z, t, p):
-    probs = softmax(z / t)
-    return drawn_with(probs, right(p)(np.sort(probs)[::-1]))
-
-
-def temperature_last(z, t, p):
-    kept = kept_by(softmax(z), right(p))
-    return softmax(np.where(kept, z / t, -np.inf))
-
-
-def top_p(z, t, p):
-    return drawn_with(softmax(z / t), kept_by(softmax(z / t), right(p)))
-
-
-def filled(z, t, p):
-    kept = kept_by(softmax(z / t), right(p))
-    return softmax(np.where(kept, z / t, 0.0))
-
-
-def split(flat, by):
-    return np.stack(np.divmod(flat, by), axis=1)
-
-
-def best(total, by=5):
-    return split(np.argsort(-total, axis=None, kind="stable")[:3], by)
-
-
-def own_best(scores, logs, width):
-    total = scores[:, None] + logs
-    beams = np.argsort(-total.max(1))
-    return np.stack([beams, total.argmax(1)[beams]], axis=1)
-
-
-WRONG = {
-    "tempered_probs": {
-        "slider does nothing": lambda z, t: (
-            softmax(z) / t / (softmax(z) / t).sum()
-        ),
-        "probabilities are divided": lambda z, t: softmax(z) / t,
-        "it is inverted": lambda z, t: softmax(z * t),
-        "no probabilities yet": lambda z, t: z / t,
-        "divide by the sum": lambda z, t: np.exp(z / t),
-        "divide the logits by": lambda z, t: softmax(z / t + np.arange(4)),
-        "take off the largest": lambda z, t: (
-            np.exp(z / t) / np.exp(z / t).sum()
-        ),
-    },
-    "nucleus": {
-        "crosses p is lost": lambda z, t, p: drawn_with(
-            softmax(z / t),
-            kept_by(softmax(z / t), lambda row: row.cumsum() <= p),
-        ),
-        "not sorted back": unsorted,
-        "comes after the cut": temperature_last,
-        "temperature is not used": lambda z, t, p: top_p(z, 1.0, p),
-        "not shared out anew": lambda z, t, p: (
-            softmax(z / t) * kept_by(softmax(z / t), right(p))
-        ),
-        "least likely tokens": lambda z, t, p: drawn_with(
-            softmax(z / t),
-            kept_by(-softmax(z / t), lambda row: right(p)(-row)),
-        ),
-        "nothing is dropped": lambda z, t, p: softmax(z / t),
-        "e^0 is one": filled,
-        "those before it have less": lambda z, t, p: top_p(z, t, p / 9 + 1e-9),
-        "at p = 0": [
-            top_p,
-            lambda z, t, p: top_p(z, t, p) if p else np.zeros(6),
-            lambda z, t, p: top_p(z, t, p or 1.0),
-        ],
-    },
-    "beam_step": {
-        "let them compete": own_best,
-        "scores so far": lambda s, z, w: best(z),
-        "token are exchanged": lambda s, z, w: best(s[:, None] + z)[:, ::-1],
-        "these are the worst": lambda s, z, w: best(-s[:, None] - z),
-        "not of beams": lambda s, z, w: best(s[:, None] + z, 3),
-        "not to probabilities": lambda s, z, w: best(s[:, None] + np.exp(z)),
-        "not in their order": lambda s, z, w: best(s[:, None] + z)[::-1],
-        "add the scores to the rows": lambda s, z, w: split(np.arange(3), 2),
-    },
-}
-
-
-def test_wrong_answer_is_named(verdict, says):
-    assert says in verdict
 
 
 # What the chapter defines, beyond the rows that it shows

@@ -1,7 +1,4 @@
-"""The chapter on states: what its checkers say, and other families.
-
-test_exercises.py tries each checker on the stub and the solution.
-"""
+"""The chapter on states: other families."""
 
 import numpy as np
 import pytest
@@ -9,105 +6,6 @@ import torch
 import torch.nn.functional as F
 
 pytestmark = pytest.mark.xdist_group("frameworks")
-
-
-# Wrong answers
-
-
-def written_by(rule):
-    def write(keys, values, decays, betas):
-        state = np.zeros((keys.shape[1], values.shape[1]))
-        for k, v, g, b in zip(keys, values, decays, betas, strict=True):
-            state = rule(state, k, v, np.exp(g), b)
-        return state
-
-    return write
-
-
-def out(k, v):
-    return np.outer(k, v)
-
-
-def fades(decays):
-    total = decays.cumsum()
-    return np.exp(total[:, None] - total)
-
-
-def chunk(faded=True, inside=True, state_part=True, future=False, own=False):
-    def read(query, key, value, decays, state):
-        total = decays if own else decays.cumsum()
-        factor = np.exp(total)[:, None] if faded else 1
-        old = factor * (query @ state) if state_part else 0
-        fade = fades(decays) if inside is True else 1
-        fade = fade if future else np.tril(fade * np.ones((4, 4)))
-        return old + (0 if inside is None else (query @ key.T * fade) @ value)
-
-    return read
-
-
-WRONG = {
-    "write_all": {
-        "before the fading": written_by(
-            lambda s, k, v, g, b: g * s + out(k, b * (v - k @ s))
-        ),
-        "scales the value only": written_by(
-            lambda s, k, v, g, b: g * s + out(k, b * v - k @ (g * s))
-        ),
-        "nothing is subtracted": written_by(
-            lambda s, k, v, g, b: g * s + out(k, b * v)
-        ),
-        "the new value fades": written_by(
-            lambda s, k, v, g, b: g * (s + out(k, b * (v - k @ s)))
-        ),
-        "does not fade": written_by(
-            lambda s, k, v, g, b: s + out(k, b * (v - k @ s))
-        ),
-        "take exp": written_by(
-            lambda s, k, v, g, b: (
-                np.log(g) * s + out(k, b * (v - k @ (np.log(g) * s)))
-            )
-        ),
-        "beta is not used": written_by(
-            lambda s, k, v, g, b: g * s + out(k, v - k @ (g * s))
-        ),
-        "subtract what the key": lambda k, v, g, b: k.T @ v,
-    },
-    "what_is_left": {
-        "own decay fades": lambda g: np.tril(fades(g) * np.exp(g)),
-        "future is not zero": fades,
-        "are exchanged": lambda g: np.tril(fades(g)).T,
-        "these are logarithms": lambda g: np.tril(np.log(fades(g))),
-        "exp gives 1": lambda g: np.exp(np.tril(np.log(fades(g)))),
-        "at the start": lambda g: np.tril(
-            np.exp(g.cumsum())[:, None] * np.ones(len(g))
-        ),
-        "wrong sign": lambda g: np.tril(1 / fades(g)),
-        "sum of the decays after s": lambda g: np.eye(len(g)),
-        "mask first": lambda g: fades(g) * np.tri(len(g)),
-    },
-    "read_chunk": {
-        "on its way to a token": chunk(faded=False),
-        "state is forgotten": chunk(state_part=False),
-        "by its own decay": chunk(own=True),
-        "tokens of the chunk do not fade": chunk(inside=False),
-        "the future is read": chunk(future=True),
-        "not the chunk": chunk(inside=None),
-        "add what the faded state": chunk(False, False),
-    },
-    "betas_for": {
-        "and stays 0": lambda bits: bits,
-        "triples the state": lambda bits: -2 * bits,
-        "a zero changes the sign": lambda bits: 2 + 0 * bits,
-        "ones do not": lambda bits: 2 - 2 * bits,
-        "these are the states": lambda bits: 1 - 2 * (bits.cumsum() % 2),
-        "the factors": lambda bits: 1 - 2 * bits,
-        "keeps a state": lambda bits: bits / 2,
-    },
-}
-
-
-def test_wrong_answer_is_named(verdict, says):
-    assert says in verdict
 
 
 # What the chapter defines, beyond the rows that it shows

@@ -1,7 +1,4 @@
-"""The chapter on tiles: what its checkers say, and its functions.
-
-test_exercises.py tries each checker on the stub and the solution.
-"""
+"""The chapter on tiles: its functions."""
 
 import functools
 
@@ -14,78 +11,6 @@ from hypothesis import strategies as st
 from torch.nn.attention import SDPBackend
 
 pytestmark = pytest.mark.xdist_group("frameworks")
-
-
-# Wrong answers
-
-
-def shares(sums):
-    return np.exp(sums) / np.exp(sums).sum()
-
-
-def tile_share(scores, mask, rest, fill=-np.inf, empty=0.0):
-    """Return the share of a tile, with a fill, and one for an empty tile."""
-    if not mask.any() and empty is not None:
-        return empty
-    tile = np.logaddexp.reduce(np.where(mask, scores, fill))
-    return np.exp(tile - np.logaddexp(tile, rest))
-
-
-WRONG = {
-    "joined_output": {
-        "each has its own share": lambda outputs, sums: outputs.mean(0),
-        "shares are missing": lambda outputs, sums: outputs.sum(0),
-        "divide by their sum": lambda outputs, sums: np.exp(sums) @ outputs,
-        "log-sums themselves": lambda outputs, sums: (
-            sums @ outputs / sums.sum()
-        ),
-        "log-sums were added": lambda outputs, sums: (
-            np.exp(sums - sums.sum()) @ outputs
-        ),
-        "signs are exchanged": lambda outputs, sums: shares(-sums) @ outputs,
-        "not two": lambda outputs, sums: shares(sums * np.log(2)) @ outputs,
-        "overflow": lambda outputs, sums: shares(sums) @ outputs,
-        "exponentials of the log-sums": lambda outputs, sums: outputs[0],
-    },
-    "tile_share": {
-        "mask is not used": lambda z, mask, rest: tile_share(
-            z, mask > -1, rest
-        ),
-        "e^0 is one": lambda z, mask, rest: tile_share(z, mask, rest, 0.0),
-        "share of the rest": lambda z, mask, rest: (
-            1 - tile_share(z, mask, rest)
-        ),
-        "gives NaN": lambda z, mask, rest: tile_share(
-            z, mask, rest, empty=np.nan
-        ),
-        "not zero": lambda z, mask, rest: tile_share(
-            z, mask, rest, empty=1 / (1 + np.exp(rest))
-        ),
-        "no share, not all": lambda z, mask, rest: tile_share(
-            z, mask, rest, empty=1.0
-        ),
-        "lower than your fill": lambda z, mask, rest: tile_share(
-            z, mask, rest, -1e4, None
-        ),
-    },
-    "sink_of": {
-        "signs are exchanged": lambda w, total: (
-            total - np.log(1 / w.sum() - 1)
-        ),
-        "the sink's weight": lambda w, total: 1 - w.sum(),
-        "log-sum of the keys": lambda w, total: np.log(1 / w.sum() - 1),
-        "keys have kept": lambda w, total: total + np.log(1 - w.sum()),
-        "keys and sink": lambda w, total: total - np.log(w.sum()),
-        "take the logarithm": lambda w, total: (
-            np.exp(total) * (1 / w.sum() - 1)
-        ),
-        "other weights": lambda w, total: total,
-    },
-}
-
-
-def test_wrong_answer_is_named(verdict, says):
-    assert says in verdict
 
 
 # What the chapter defines, beyond the sizes that it shows

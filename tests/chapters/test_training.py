@@ -1,7 +1,4 @@
-"""The chapter on training: its checkers, its losses and its stored training.
-
-test_exercises.py tries each checker on the stub and the solution.
-"""
+"""The chapter on training: its losses and its stored training."""
 
 import math
 from functools import partial
@@ -12,80 +9,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cellbycell.figures.training import stored_training
+
 pytestmark = pytest.mark.xdist_group("frameworks")
-
-
-# Wrong answers
-
-
-def entropy(right, other, count):
-    """Return the entropy of a probability and so many others."""
-    return -right * math.log(right) - count * other * math.log(other)
-
-
-def mean(mix):
-    """Return an answer of exercise 3: a mix of losses and tokens."""
-    return lambda losses, targets, more, more_targets: mix(
-        *(losses, losses[targets != 0], more, more[more_targets != 0])
-    )
-
-
-def shares(mix):
-    """Return an answer of exercise 5: a mix of m, letters and sequences."""
-    return lambda m: mix(
-        *(m, sum(1 / k for k in range(1, m + 1)) / m, 1 / math.factorial(m))
-    )
-
-
-def rate(step, d, w):
-    return d**-0.5 * min(step**-0.5, step * w**-1.5)
-
-
-WRONG = {
-    "floor_of_others": {
-        "equation (3)": lambda n, s: entropy(1 - s + s / n, s / n, n - 1),
-        "a minus in front": lambda n, s: -entropy(1 - s, s / (n - 1), n - 1),
-        "add up to one": lambda n, s: entropy(1 - s, s / n, n - 1),
-        "7.0000 is wrong for N = 13": lambda n, s: 7,
-    },
-    "rate_from_zero": {
-        "count from one": lambda step, done, d, w: rate(step + done, d, w),
-        "width is missing": lambda step, done, d, w: rate(
-            step + done + 1, 1, w
-        ),
-        "the first step is 0": lambda step, done, d, w: (
-            rate(step + done, d, w) if step + done else 0
-        ),
-        "first rate twice": lambda step, done, d, w: rate(
-            max(step + done, 1), d, w
-        ),
-        "before are forgotten": lambda step, done, d, w: rate(step + 1, d, w),
-    },
-    "joint_mean": {
-        "pads are counted": mean(
-            lambda a, b, c, d: (a.sum() + c.sum()) / (a.size + c.size)
-        ),
-        "divided by": mean(
-            lambda a, b, c, d: (b.sum() + d.sum()) / (a.size + c.size)
-        ),
-        "a mean of means": mean(lambda a, b, c, d: (b.mean() + d.mean()) / 2),
-    },
-    "keys_of_every_second": {
-        "last letter is at": lambda m: np.arange(m, 0, -2),
-        "order of the source": lambda m: np.arange(m)[::-2][::-1],
-        "every letter": lambda m: np.arange(m)[::-1],
-        "the shape is (1, 4)": lambda m: np.arange(m)[None, ::-2],
-    },
-    "best_shares": {
-        "shares are exchanged": shares(lambda m, a, b: (b, a)),
-        "letters: with t letters": shares(lambda m, a, b: (1 / m, b)),
-        "all orders are equally": shares(lambda m, a, b: (a, m**-m)),
-    },
-}
-
-
-def test_wrong_answer_is_named(verdict, says):
-    assert says in verdict
 
 
 # What the chapter's functions promise
@@ -318,12 +244,12 @@ def test_the_gradient_of_the_loss_is_the_libraries(book, smoothing):
 
 
 def test_the_stored_training_is_that_of_the_chapter(book):
-    maps = np.array(book["stored_maps"]) / 100
+    maps, stored = stored_training()
+    maps, stored = maps / 100, np.array(stored)
     new = book["cross_weights"](book["new_model"], *book["puzzle_tensors"])
     assert np.allclose(maps[0], new[0, 0, :8], atol=0.0101)
     trained = book["cross_weights"](book["model"], *book["puzzle_tensors"])
     assert np.abs(maps[-1] - trained[0, 0, :8].numpy()).max() < 0.2
-    stored = np.array(book["stored_losses"])
     assert len(stored) == 41 and len(maps) == 21
     assert np.allclose(stored[:6], book["losses"][:30:5], atol=0.006)
     # The first fall ends where a model knows how frequent each token is.

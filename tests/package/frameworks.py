@@ -5,7 +5,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from cellbycell.live import stored_config
+from cellbycell.figures.names_model import stored_config
 
 
 class PyTorch:

@@ -8,7 +8,7 @@ import pytest
 from frameworks import PyTorch, TensorFlow
 
 from cellbycell.common import cut_weights, part_config
-from cellbycell.live import stored_config, stored_weights
+from cellbycell.figures.names_model import stored_config, stored_weights
 
 pytestmark = pytest.mark.xdist_group("frameworks")
 

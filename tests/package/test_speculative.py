@@ -11,7 +11,7 @@ import pytest
 from frameworks import PyTorch, TensorFlow
 
 from cellbycell.common import cut_cache, draw, judge, read_on, residual
-from cellbycell.live import stored_weights
+from cellbycell.figures.names_model import stored_weights
 
 pytestmark = pytest.mark.xdist_group("frameworks")
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from cellbycell.live import stored_config, stored_weights
+from cellbycell.figures.names_model import stored_config, stored_weights
 from cellbycell.names import LETTERS, initialise, read_names, split_names
 from cellbycell.pytorch import (
     AddPositions,

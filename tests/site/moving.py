@@ -1,31 +1,6 @@
-"""The moving pictures: their chapters, their states, and how to ask one.
-
-What a state shows is computed in shown_parts.py and shown_models.py with the
-functions of the chapter: its sentence, and the text or the path of each part.
-"""
-
-from inspect import signature
+"""A moving picture on a page: its controls, its parts, its sentence."""
 
 from playwright.sync_api import expect
-
-PICTURES = {}  # name -> a function: a chapter's variables, a state -> shown
-
-
-def shows(chapter, states):
-    """Say of a function what a picture shows, and in which states to ask.
-
-    states: what the controls say, in the order in which the function takes
-    it. The first state is that of the start.
-    """
-
-    def keep(function):
-        _, *controls = signature(function).parameters
-        named = [dict(zip(controls, s, strict=True)) for s in states]
-        function.chapter, function.states = chapter, named
-        PICTURES[function.__name__] = function
-        return function
-
-    return keep
 
 
 class Figure:
@@ -45,8 +20,9 @@ class Figure:
         labels = self.root.locator(f"label:has([name={name}])")
         if kind == "radio":
             return labels.nth(value).click()
+        wanted = [0] * value if isinstance(value, bool) else value
         for i in range(inputs.count()):
-            if inputs.nth(i).is_checked() != (i in value):
+            if inputs.nth(i).is_checked() != (i in wanted):
                 labels.nth(i).click()
 
     def parts(self):
@@ -72,15 +48,3 @@ class Figure:
         parts.pop("axes", None)
         expect(self.said).to_have_text(said)
         assert self.parts() == parts
-
-
-def drive(figure, book, states):
-    """Put a picture into states, offline, and compare what it then shows."""
-    figure.page.context.set_offline(True)
-    try:
-        for state in states:
-            for control, value in state.items():
-                figure.put(control, value)
-            figure.assert_shows(*PICTURES[figure.name](book, **state))
-    finally:
-        figure.page.context.set_offline(False)

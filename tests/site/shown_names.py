@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from cellbycell.live import stored_config, stored_weights
+from cellbycell.figures.names_model import stored_config, stored_weights
 from cellbycell.names import LETTERS, decode_names
 from cellbycell.pytorch import (
     Llama,
@@ -17,7 +17,6 @@ from cellbycell.pytorch import (
     sampler,
 )
 from cellbycell.pytorch import llama as module
-from tests.site.moving import shows
 
 HEADS = [0, 1, 2, 3]
 COLUMNS = 11
@@ -71,18 +70,17 @@ def bars(shares, wide, off=0):
     )
 
 
-@shows(
-    "llama",
-    [
-        ("moldavia", 8, HEADS, HEADS, [0], 11),
-        ("moldavia", 5, HEADS, [0, 1, 2], [0], 11),
-        ("kirgistan", 3, [1, 2], HEADS, [], 11),
-        ("sri lanka", 9, HEADS, HEADS, [0], 3),
-        ("vietnam-qq", 10, [], [], [0], 11),
-        ("a", 0, HEADS, HEADS, [0], 11),
-    ],
-)
-def look(book, name, query, layer0, layer1, rotary, sees):
+LOOK = [
+    ("moldavia", 8, HEADS, HEADS, [0], 11),
+    ("moldavia", 5, HEADS, [0, 1, 2], [0], 11),
+    ("kirgistan", 3, [1, 2], HEADS, [], 11),
+    ("sri lanka", 9, HEADS, HEADS, [0], 3),
+    ("vietnam-qq", 10, [], [], [0], 11),
+    ("a", 0, HEADS, HEADS, [0], 11),
+]
+
+
+def look(name, query, layer0, layer1, rotary, sees):
     ids, last = ids_of(name), len(name)
     kept = [*((0, h) for h in layer0), *((1, h) for h in layer1)]
     off = [(n, h) for n in (0, 1) for h in HEADS if (n, h) not in kept]
@@ -139,19 +137,18 @@ def noise_of(seed):
         yield -np.log(-np.log([row]))
 
 
-@shows(
-    "sampling",
-    [
-        ("san", 1, 30, 1, 0, 1),
-        ("san", 0.3, 30, 1, 0, 2),
-        ("", 2, 5, 1, 0, 3),
-        ("fin", 2, 30, 0.7, 0, 4),
-        ("la r", 2, 30, 1, 0.2, 5),
-        ("m", 1.5, 8, 0.9, 0.05, 50),
-        ("zz", 3, 30, 0, 0, 1),
-    ],
-)
-def names(book, name, temperature, k, p, least, draw):
+NAMES = [
+    ("san", 1, 30, 1, 0, 1),
+    ("san", 0.3, 30, 1, 0, 2),
+    ("", 2, 5, 1, 0, 3),
+    ("fin", 2, 30, 0.7, 0, 4),
+    ("la r", 2, 30, 1, 0.2, 5),
+    ("m", 1.5, 8, 0.9, 0.05, 50),
+    ("zz", 3, 30, 0, 0, 1),
+]
+
+
+def names(name, temperature, k, p, least, draw):
     settings = dict(temperature=temperature, k=k, p=p, min_p=least)
     given, noise, parts = torch.tensor([ids_of(name)]), noise_of(draw), {}
     for i in range(8):

@@ -1,15 +1,25 @@
 """The model in the page: in Chromium it gives what it gives in PyTorch."""
 
 import random
+from inspect import signature
 
 import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from cellbycell.live import model_script, show_look, show_write
+from cellbycell.figures.names_model import model_script, show_look, show_write
 from cellbycell.names import LETTERS, decode_names, read_names, split_names
 from tests.site.moving import Figure
-from tests.site.shown_names import COLUMNS, HEADS, ids_of, look, names, read
+from tests.site.shown_names import (
+    COLUMNS,
+    HEADS,
+    LOOK,
+    NAMES,
+    ids_of,
+    look,
+    names,
+    read,
+)
 from tools.chromium import wait_for_layout
 from tools.settings import BOOK, HTML, contents
 
@@ -66,6 +76,20 @@ def test_logits_and_weights_are_those_of_pytorch(empty_page, prefixes, state):
     assert len(sizes) == 200 and sum(sizes) > 1200
 
 
+@pytest.mark.parametrize(
+    ("show", "name", "shown", "states"),
+    [(show_look, "look", look, LOOK), (show_write, "names", names, NAMES)],
+)
+def test_each_state_is_that_of_pytorch(empty_page, show, name, shown, states):
+    empty_page.set_content(show().data)
+    figure = Figure(empty_page, name)
+    controls = list(signature(shown).parameters)
+    for state in states:
+        for control, value in zip(controls, state, strict=True):
+            figure.put(control, value)
+        figure.assert_shows(*shown(*state))
+
+
 def test_a_shorter_name_and_a_bad_one(empty_page):
     empty_page.set_content(show_look().data)
     figure = Figure(empty_page, "look")
@@ -75,12 +99,12 @@ def test_a_shorter_name_and_a_bad_one(empty_page):
         figure.put("name", name)  # the letter typed last is looked at
         expect(box).to_have_attribute("aria-invalid", "false")
         if name:
-            figure.assert_shows(*look(None, name.lower(), query, **rest))
+            figure.assert_shows(*look(name.lower(), query, **rest))
             figure.put("name", "kö")
             expect(figure.said).to_contain_text("“ö” is no letter")
             expect(figure.said).to_contain_text("still shows the last name")
             expect(box).to_have_attribute("aria-invalid", "true")
-            assert figure.parts() == look(None, name.lower(), query, **rest)[1]
+            assert figure.parts() == look(name.lower(), query, **rest)[1]
     expect(figure.said).to_contain_text("After the beginning, the model")
 
 
@@ -89,9 +113,9 @@ def test_a_beginning_that_no_model_reads_is_explained(empty_page):
     figure = Figure(empty_page, "names")
     figure.put("name", "ñ")
     expect(figure.said).to_contain_text("“ñ” is no letter of this model")
-    assert figure.parts() == names(None, "san", 1, 30, 1, 0, 1)[1]
+    assert figure.parts() == names("san", 1, 30, 1, 0, 1)[1]
     figure.put("name", "n")
-    figure.assert_shows(*names(None, "n", 1, 30, 1, 0, 1))
+    figure.assert_shows(*names("n", 1, 30, 1, 0, 1))
 
 
 # The landing page
@@ -105,7 +129,7 @@ def test_the_landing_page_has_the_picture_of_the_package():
 
 
 def shown(beginning):
-    _, parts = names(None, beginning, 1, 30, 1, 0, 1)
+    _, parts = names(beginning, 1, 30, 1, 0, 1)
     parts = {part: parts[part] for part in parts if part.startswith("name-")}
     return f"Eight names that begin with “{beginning}”.", parts
 

@@ -1,13 +1,14 @@
 """A chapter's exercises, and sheets made of them.
 
 `exercises(path)` reads them; `sheet(path)` is a notebook of them that runs by
-itself: with the helper cells that they need, and without their solutions.
+itself: it imports what they need, and is without their solutions.
 """
 
 import ast
 import re
 from dataclasses import dataclass, field
 from functools import cache
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from tools.markdown import sections
 from tools.notebooks import FOLDED, METADATA, Notebook, label, parsed, tags
 from tools.settings import edition
-from tools.sheets.cells import left, needed, read_by
+from tools.sheets.cells import defined, imports, lean, left, names, read_by
 from tools.sheets.source import (
     NAMES,
     TeachError,
@@ -30,6 +31,7 @@ from tools.sheets.source import (
 HEADING = re.compile(
     r"### Exercise (\d+): (.+) \((easy|medium|hard), (\d+) minutes\)"
 )
+CHECK = re.compile(r"(check_(\w+))\(\2\)")
 # What an introduction says of the checks; a sheet says it for itself.
 OF_CHECKS = re.compile(r"`return None`|\bchecks?\b|what is wrong")
 EQUATION = re.compile(r"(?i)\bequation \$\((\d+)\)\$")
@@ -37,15 +39,14 @@ TAGGED = re.compile(r"\$\$(?:(?!\$\$).)*?\\tag\{(\d+)\}.*?\$\$", re.S)
 CODE = re.compile(r"`(\w+)\b[^`\n]*`")
 HELPERS = """## Run this first
 
-What the exercises use; {chapter} explains it."""
+What the exercises use. The first cell brings the book's package. If it \
+cannot, ask your teacher for the package's file, and run \
+`python -m pip install {wheel}` in its folder."""
 # A sheet's reader has no checkout of the book.
 CHECKOUT = '''In a checkout of the book, run: "
             "python -m pip install ."'''
 WHEEL = '''Ask your teacher for its file, and run: "
             "python -m pip install {wheel}"'''
-PACKAGE = """
-The first cell brings the book's package. If it cannot, ask your teacher for \
-the package's file, and run `python -m pip install {wheel}` in its folder."""
 
 
 @dataclass
@@ -54,9 +55,8 @@ class Exercise:
 
     text: its Markdown cells, the statement first, then hints.
     stub, name: the cell with the function to be written, and its name.
-    checks, checker: the cells of the check, and the function's name; the
-        last of them calls it.
-    cells: text, stub, checks and other code, in their order.
+    check, checker: the cell that calls the check, and the check's name.
+    cells: text, stub, check and other code, in their order.
     solution: the cell of `x_solution`; after: what follows it.
     frameworks: those in which it runs.
     """
@@ -98,17 +98,12 @@ class Exercise:
         return [c for c in cells if c.cell_type == "code"]
 
     @property
-    def checks(self):
-        return [c for c in self.cells if c.source.startswith("# @title Check")]
+    def check(self):
+        return next(c for c in self.cells if CHECK.fullmatch(c.source))
 
     @property
     def checker(self):
-        return next(
-            name
-            for cell in self.checks
-            for name in functions(cell)
-            if name.startswith("check_")
-        )
+        return CHECK.fullmatch(self.check.source)[1]
 
     @property
     def name(self):
@@ -124,7 +119,7 @@ class Exercise:
 
     def shown(self, framework, graded):
         """Return the cells that a sheet has."""
-        hidden = self.checks if graded else []
+        hidden = [self.check] if graded else []
         return [
             cell
             for cell in self.cells
@@ -225,18 +220,15 @@ def sheet(path, framework=None, graded=False):
             f"{label(path)}: has no exercises; take another chapter."
         )
     mine = [e for e in found if framework in (None, *e.frameworks)]
-    asked = [c for e in mine for c in needs(e, framework, graded)]
-    bring, kept = helping(before, framework, asked)
-    helpers = [copied(cell, cell.source) for cell in kept]
-    of_helpers = HELPERS.format(chapter=leading("the chapter", path))
-    if any("from cellbycell" in cell.source for cell in kept):
-        wheel = f"cellbycell-{edition()[0]}-py3-none-any.whl"
-        source = bring.source.replace(CHECKOUT, WHEEL.format(wheel=wheel))
-        helpers.insert(0, copied(bring, source))
-        of_helpers += PACKAGE.format(wheel=wheel)
+    helpers = helping(
+        path, before, framework, [*asked(mine, framework, graded)]
+    )
+    wheel = f"cellbycell-{edition()[0]}-py3-none-any.whl"
+    source = helpers[0].source.replace(CHECKOUT, WHEEL.format(wheel=wheel))
+    helpers[0] = copied(helpers[0], source)
+    of_helpers = HELPERS.format(wheel=wheel)
     cells = [new_markdown_cell(front(path, framework, graded), id="from")]
-    if helpers:
-        cells += [new_markdown_cell(of_helpers, id="helpers"), *helpers]
+    cells += [new_markdown_cell(of_helpers, id="helpers"), *helpers]
     cells.append(new_markdown_cell(introduced(intro, path, graded), id="do"))
     equations, homes = explained(before)
     for exercise in found:
@@ -255,30 +247,49 @@ def sheet(path, framework=None, graded=False):
     return new_notebook(cells=cells, metadata=METADATA)
 
 
-def helping(before, framework, asked):
-    """Return the cell that brings the package, and what others need.
+def asked(exercises, framework, graded):
+    """Yield the code cells of exercises whose names a sheet has.
 
-    before: the cells before the exercises; asked: the others, code cells.
+    The solutions' as well, as an answer may use what they use.
+    """
+    for exercise in exercises:
+        shown = exercise.shown(framework, graded)
+        yield from (cell for cell in shown if cell.cell_type == "code")
+        yield exercise.solution
+
+
+def helping(path, before, framework, asked):
+    """Return the cell that brings the package, and one that imports.
+
+    before: the cells before the exercises; asked: those whose names are
+    imported, as the chapter does, or from the package, where the chapter
+    defines them.
     """
     [bring] = [c for c in before if 'find_spec("cellbycell")' in c.source]
     code = [c for c in before if c.cell_type == "code" and c is not bring]
-    return bring, needed(left(code, framework), asked)
+    need, of_package = read_by(asked), {}
+    setup = [lean(c, need) for c in left(code, framework) if imports(c)]
+    there = {name for cell in setup for name in names(cell.source)[0]}
+    for name in sorted(need - there):
+        if home := next((c for c in code if name in defined(c)), None):
+            of_package.setdefault(module_of(path, name, home), []).append(name)
+    lines = [f"from {m} import {', '.join(n)}" for m, n in of_package.items()]
+    sources = [cell.source for cell in setup] + ["\n".join(lines)]
+    source = "\n\n".join(filter(None, sources))
+    return [copied(bring, bring.source), copied(setup[0], source)]
 
 
-def needs(exercise, framework, graded):
-    """Return the code cells of an exercise whose names a sheet has.
-
-    The solution's as well, as an answer may use what it uses.
-    """
-    shown = exercise.shown(framework, graded)
-    found = [cell for cell in shown if cell.cell_type == "code"]
-    for name in sorted(read_by(found)):
-        if name.endswith("_solution"):
-            raise TeachError(
-                f"Exercise {exercise.number}: its check uses {name}, "
-                "which no sheet has. Let the check know the answer."
-            )
-    return [*found, exercise.solution]
+def module_of(path, name, home):
+    """Return the module of the package that has a function of a chapter."""
+    module = f"cellbycell.exercises.{path.stem}"
+    if "export" in tags(home):
+        [part] = tags(home) & {*NAMES} or {"common"}
+        return f"cellbycell.{part}.{path.stem}"
+    if not hasattr(import_module(module), name):
+        raise TeachError(
+            f"{label(path)}: exercises use {name}: give {module} it."
+        )
+    return module
 
 
 def stated(exercise, path, homes):
@@ -287,8 +298,7 @@ def stated(exercise, path, homes):
     only = f"\n*This exercise is in {exercise.only}.*\n" * bool(exercise.only)
     text = "\n".join(cell.source for cell in exercise.text)
     found = EQUATION.findall(text) + CODE.findall(text)
-    own = [c for c in exercise.run if c not in exercise.checks]
-    found += sorted(read_by(own))
+    found += sorted(read_by(exercise.run))
     titles = dict.fromkeys(homes[name] for name in found if name in homes)
     parts = ", ".join(leading(f"*{title}*", path, title) for title in titles)
     where = f"In the chapter {leading(f'*{title_of(path)}*', path)}"
@@ -325,10 +335,8 @@ def explained(before):
 
 def introduced(intro, path, graded):
     """Return what stands above the exercises."""
-    says = "the folded cells below it: the last of them says what is wrong."
-    do = "Replace `return None` and run the cell" + (
-        "." if graded else f", then {says}"
-    )
+    says = ", then the cell below it, which says what is wrong."
+    do = "Replace `return None` and run the cell" + ("." if graded else says)
     lines = [x for x in intro.split("\n") if not OF_CHECKS.search(x)]
     return plain("\n".join(["## Exercises", "", do, *lines]), path)
 

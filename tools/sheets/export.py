@@ -1,8 +1,7 @@
 """A chapter's exercises as assignments of nbgrader or otter-grader.
 
-Their metadata is written here; neither is needed to write it. A test holds
-the whole check, in a namespace of its own, and is left out of what students
-get: a check contains the answer. A solution stands below its stub, marked.
+Their metadata is written here; neither is needed to write it. A test imports
+the check from the package. A solution stands below its stub, marked.
 """
 
 import ast
@@ -10,23 +9,18 @@ import re
 
 from nbformat.v4 import new_code_cell, new_raw_cell
 
-from tools.sheets.exercises import helping, is_in, read, sheet
+from tools.sheets.exercises import exercises, sheet
 
 POINTS = {"easy": 1, "medium": 2, "hard": 3}
-# In a namespace of its own, and with modules as they were.
+# With modules as they were, whatever an answer did to them.
 TEST = """\
-{margin}import importlib, linecache, sys, warnings, numpy
+{margin}import importlib, sys, warnings, numpy
 {margin}for module in [m for m in sys.modules if m.startswith("cellbycell")]:
 {margin}    del sys.modules[module]
 {margin}with warnings.catch_warnings(action="ignore"):
 {margin}    importlib.reload(numpy)
-{margin}source = '''
-{check}
-'''
-{margin}linecache.cache["check"] = 0, None, source.splitlines(True), "check"
-{margin}book = {{"__name__": "book"}}
-{margin}exec(compile(source, "check", "exec"), book)
-{margin}verdict = book["{checker}"]({name})
+{margin}from cellbycell.exercises.{stem} import {checker}
+{margin}verdict = {checker}({name})
 {margin}assert verdict == "Exercise {number}: correct.", verdict"""
 OTTER_TEST = '''\
 """ # BEGIN TEST CONFIG
@@ -74,38 +68,22 @@ FORMATS = {"nbgrader": for_nbgrader, "otter": for_otter}
 
 def exported(path, framework, cells_of):
     """Return a sheet in which each stub has its solution and its test."""
-    before, found, _ = read(path)
-    of_stub = {exercise.stub.id: exercise for exercise in found}
+    of_stub = {exercise.stub.id: exercise for exercise in exercises(path)}
     node = sheet(path, framework, graded=True)
     cells, node.cells = node.cells, []
     for cell in cells:
         if exercise := of_stub.get(cell.id):
-            check = check_of(before, exercise, framework)
-            node.cells += cells_of(exercise, cell.source, check)
+            node.cells += cells_of(exercise, cell.source, path.stem)
         else:
             node.cells.append(cell)
     return node
 
 
-def check_of(before, exercise, framework):
-    """Return the source of a check, with what it needs."""
-    others = exercise.solution, exercise.stub
-    checks = [
-        cell
-        for cell in exercise.run
-        if is_in(framework, cell) and not any(cell is o for o in others)
-    ]
-    bring, helpers = helping(before, framework, checks)
-    sources = [cell.source for cell in [bring, *helpers, *checks]]
-    call = f"{exercise.checker}({exercise.name})"
-    return "\n".join(sources).removesuffix(call)
-
-
-def test_of(exercise, check, margin=""):
-    """Return the source of a test that holds a check."""
+def test_of(exercise, stem, margin=""):
+    """Return the source of a test that asks the check."""
     return TEST.format(
         margin=margin,
-        check=check.replace("\\", "\\\\").replace("'''", r"\'\'\'"),
+        stem=stem,
         checker=exercise.checker,
         name=exercise.name,
         number=exercise.number,
@@ -127,10 +105,10 @@ def solved(exercise):
     return re.sub(r"(\w)_solution\b", r"\1", source)
 
 
-def of_nbgrader(exercise, stub, check):
+def of_nbgrader(exercise, stub, stem):
     """Return the cells of an exercise: answer and test."""
     answer = f"{stub}\n\n{marked('### {} SOLUTION', solved(exercise))}"
-    hidden = marked("### {} HIDDEN TESTS", test_of(exercise, check))
+    hidden = marked("### {} HIDDEN TESTS", test_of(exercise, stem))
     test = f"# This cell is graded; leave it as it is.\n{hidden}"
     of_answer = {"grade": False, "solution": True, "locked": False}
     of_test = {"grade": True, "solution": False, "locked": True}
@@ -152,12 +130,12 @@ def of_nbgrader(exercise, stub, check):
     return cells
 
 
-def of_otter(exercise, stub, check):
+def of_otter(exercise, stub, stem):
     """Return the cells of an exercise, and those that mark them."""
     lines = solved(exercise)
     answer = f"{stub}\n\n# BEGIN SOLUTION NO PROMPT\n{lines}\n# END SOLUTION"
     points = POINTS[exercise.level]
-    test = test_of(exercise, check, "    ")
+    test = test_of(exercise, stem, "    ")
     return [
         new_raw_cell(
             f"# BEGIN QUESTION\nname: {exercise.name}\npoints: {points}"

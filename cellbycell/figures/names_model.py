@@ -1,7 +1,7 @@
 """A small Llama that runs in the reader's page, with pictures of its work.
 
 The book's small Llama has learned names (`cellbycell.names`). Its weights are
-stored in `data/llama.json`, in eight bits; `data/model.js` is the same model
+stored in `data/llama.json`, in eight bits; `model.js` is the same model
 in JavaScript, and `look.js` and `write.js` draw the pictures. This module
 needs no framework.
 """
@@ -13,10 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from .checkpoint import llama_shapes
-from .common import LlamaConfig, llama_parts
-from .names import LETTERS, encode_names
-from .show import show_figure, svg_image, svg_texts, table_cell, table_head
+from ..checkpoint import llama_shapes
+from ..common import LlamaConfig, llama_parts
+from ..names import LETTERS, encode_names
+from .moving import read, show_figure
+from .parts import svg_image, svg_texts, table_cell, table_head
 
 __all__ = [
     "model_script",
@@ -27,8 +28,7 @@ __all__ = [
     "stored_config",
     "stored_weights",
 ]
-_FOLDER = Path(__file__).parent / "data"
-FILE = _FOLDER / "llama.json"
+FILE = Path(__file__).parents[1] / "data" / "llama.json"
 _COLUMNS = 11  # the dot and ten letters, for the width of a phone
 _LONGEST = 20
 _SIGNS = [{" ": "␣"}.get(letter, letter) for letter in LETTERS]
@@ -216,7 +216,7 @@ def model_script(packed=None) -> str:
     """
     packed = packed or _stored()
     given = {name: packed[name] for name in ("sizes", "weights")}
-    return f"window.namesModel = ({_read('model.js')})({json.dumps(given)});"
+    return f"window.namesModel = ({read('model.js')})({json.dumps(given)});"
 
 
 def show_look(model=None, name: str = "moldavia"):
@@ -297,7 +297,7 @@ def show_look(model=None, name: str = "moldavia"):
         f"After “{name}”, the model expects {first}, {second} or {third}. The "
         f"mean loss of the letters is {np.mean(losses):.2f}.",
         {"columns": _COLUMNS, "signs": _SIGNS, "words": _WORDS},
-        _read("look.js"),
+        read("look.js"),
         model_script(packed),
     )
 
@@ -360,7 +360,7 @@ def show_write(name: str = "san", sliders: bool = True):
         _STYLE + picture,
         said,
         {"longest": _LONGEST},
-        _read("write.js"),
+        read("write.js"),
         model_script(),
     )
 
@@ -391,11 +391,6 @@ def _written(name, draw=1):
 def _softmax(logits):
     powers = np.exp(logits - logits.max(-1, keepdims=True))
     return powers / powers.sum(-1, keepdims=True)
-
-
-def _read(file):
-    """Return a script of the package, which is an expression."""
-    return (_FOLDER / file).read_text("utf-8").strip()
 
 
 def _short(weight):

@@ -4,6 +4,8 @@ A checker calls the reader's function on copies of its cases, and says that it
 is right, that it was not attempted, or which mistake it makes.
 """
 
+import tracemalloc
+
 import numpy as np
 
 # What NumPy says of a mistake that many make, and what to do about it.
@@ -54,10 +56,13 @@ class Answer:
     ----------
     function
         What the reader has written, or an untouched stub.
+    faults
+        {part of an error's words: what is said in place of them}.
     """
 
-    def __init__(self, function):
+    def __init__(self, function, faults=()):
         self.function, self.attempted = function, False
+        self.faults = dict(faults)
 
     def give(self, *given, fault=None):
         """Return what the function makes of copies of the arguments.
@@ -86,6 +91,9 @@ class Answer:
         except Exception as error:
             if fault and isinstance(error, ArithmeticError):
                 raise Wrong(fault) from error
+            for part, words in self.faults.items():
+                if part in f"{type(error).__name__}: {error}":
+                    raise Wrong(words) from error
             raise Wrong(f"your function raises {_told(error)}") from error
         if found is None and not self.attempted:
             raise Wrong("not attempted yet")
@@ -148,6 +156,39 @@ def _read(found, shape, kinds):
     if array.dtype.kind not in kinds and array.dtype.name != "bfloat16":
         raise Wrong(f"it returns {type(found).__name__}, not numbers")
     return array
+
+
+def as_array(found):
+    """Return what was found as an array of numbers or truth values.
+
+    Raises
+    ------
+    Wrong
+        If these are neither.
+    """
+    array = _to_array(found)
+    if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
+        kind = type(found).__name__
+        if isinstance(found, tuple):
+            raise Wrong("it returns a tuple; return the one that is asked for")
+        raise Wrong(f"it returns {kind}, not numbers")
+    return array
+
+
+def first_difference(found, wanted, otherwise):
+    """Return what is said of numbers that no known mistake gives."""
+    if not isinstance(wanted, np.ndarray):
+        return otherwise.format(found)
+    if found.shape != wanted.shape:
+        return _other_shape(found, wanted.shape)
+    if not np.isfinite(found).all() and np.isfinite(wanted).all():
+        return "NaN or infinity is returned"
+    if (found.dtype == bool) != (wanted.dtype == bool):
+        return f"it is {found.dtype}, not {wanted.dtype}"
+    index = np.argwhere(~_close(found, wanted))
+    index = index[0].tolist() if len(index) else []
+    number = str(found[tuple(index)])[:6]
+    return otherwise.format(f"{number} at {index}" if index else number)
 
 
 def _other_shape(found, shape):
@@ -318,3 +359,26 @@ def passes(check):
         return bool(check())
     except RuntimeError:
         return False
+
+
+def peak_bytes(function, *given):
+    """Return how many bytes a call holds at once, beyond its arguments.
+
+    Parameters
+    ----------
+    function
+        What is called, once.
+    *given
+        Its arguments.
+
+    Returns
+    -------
+    int
+        What NumPy and Python have allocated at the highest point.
+    """
+    tracemalloc.start()
+    try:
+        function(*given)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()

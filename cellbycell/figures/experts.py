@@ -1,0 +1,50 @@
+"""The moving pictures of *Experts*."""
+
+from .moving import show_states
+from .parts import table_cell, table_head
+
+
+def show_loads(loads):
+    """Return the loads of eight experts while their routers are trained.
+
+    Parameters
+    ----------
+    loads
+        {name of a router: its loads, (steps, experts)}, means of 20 steps.
+
+    Returns
+    -------
+    IPython.display.HTML
+        A table, a row for each router, at a step that the reader chooses.
+    """
+    steps, experts = next(iter(loads.values())).shape
+
+    def state(step):
+        parts, busiest = {}, []
+        for i, (name, rows) in enumerate(loads.items()):
+            row = rows[step // 20]
+            for e, load in enumerate(row):
+                load = float(load)
+                parts[f"load-{i}-{e}"] = f"{100 * load:.0f}", load
+            busiest.append(f"{100 * row.max():.0f} % ({name})")
+        said = f"Step {step}: the busiest expert has {', '.join(busiest)}."
+        return said, parts
+
+    def draw(parts):
+        table = '<tr><td style="width:26%"></td>'
+        for e in range(experts):
+            table += table_head(f"expert-{e}", f"expert {e}", "up")
+        for i, name in enumerate(loads):
+            table += "<tr>" + table_head(f"row-{i}", name)
+            for e in range(experts):
+                table += table_cell(f"load-{i}-{e}", *parts[f"load-{i}-{e}"])
+        said = "percent of the rows, mean of twenty steps"
+        return f"<p>{said}</p><table>{table}</table>"
+
+    step = {"min": 0, "max": 20 * (steps - 1), "step": 20, "value": 0}
+    return show_states(
+        "loads",
+        [dict(label="step", name="step", type="range") | step],
+        state,
+        draw,
+    )
