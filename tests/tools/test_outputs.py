@@ -27,7 +27,7 @@ from tools.settings import ROOT
 
 COMPARE = [
     *(sys.executable, "-m", "pytest", "-c", "pyproject.toml", "-p"),
-    *("conftest", "-q", "-p", "no:cacheprovider", "--color=no", "-rfs"),
+    *("conftest", "-q", "-p", "no:cacheprovider", "--color=no"),
 ]
 
 
@@ -94,7 +94,9 @@ def test_comparison_names_each_changed_cell_and_both_roads(tmp_path):
         "picture": (IMAGE, figure("black")),
         "raises": ("1 / 0",),  # last, as it ends the run
     }
-    _, text = compare("-n0", write(tmp_path / "faulty.ipynb", cells.values()))
+    _, text = compare(
+        "-n0", "-rf", write(tmp_path / "faulty.ipynb", cells.values())
+    )
     failed = re.findall(r"^FAILED .*::\[(\d+)\]", text, re.MULTILINE)
     assert [*map(int, failed)] == [*range(3, len(cells) + 1)], text
     for number in failed:
@@ -191,7 +193,7 @@ def test_comparison_names_the_cell_that_loses_the_process(folder):
     before = contents(folder)
     # In a process that may be lost, as in `make test`.
     code, said = compare(
-        "--cell-timeout=3", "-n1", f"--rootdir={folder}", folder
+        "--cell-timeout=3", "-n1", "-rs", f"--rootdir={folder}", folder
     )
     assert code == 1 and contents(folder) == before
     for name, (_, message) in CELLS.items():
@@ -228,7 +230,7 @@ def test_chapter_that_fails_is_run_once_and_said_once(folder, cells_first):
     test = folder.parent / "test_small.py"
     test.write_text(ASKED_TWICE.format(str(path.with_suffix(""))))
     order = [path, test] if cells_first else [test, path]
-    code, said = compare("-n0", *order)
+    code, said = compare("-n0", "-rs", *order)
     assert code == 1 and ran.read_text() == "x"
     assert "1 failed, 3 skipped" in said
     assert said.count("small.ipynb [1]: AssertionError: no") == 1
