@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tools.settings import BOOK, ROOT, chapters, edition, slug
+from tools.settings import ROOT, chapters, edition, slug
 
 NAME = "transformers-cell-by-cell"
 PYTHON = ".venv/bin/python"
@@ -33,12 +33,8 @@ def git(*arguments, folder=ROOT):
 
 def link_to_tag(tree, version):
     """Let a work tree's links lead to a tag; return the commit to tag."""
-    sys.path.insert(0, str(BOOK / "_ext"))
-    from site_address import GITHUB, repository
-
-    address = repository(f"{GITHUB}{slug()}", ROOT).removeprefix(GITHUB)
     rename = "from tools.commands.repository import rename; rename"
-    run(tree, PYTHON, "-c", f"{rename}({address or slug()!r}, {version!r})")
+    run(tree, PYTHON, "-c", f"{rename}({slug()!r}, {version!r})")
     if git("diff", "--name-only", folder=tree):
         name, mail = git("log", "-1", "--format=%an\n%ae").split("\n")
         who = "-c", f"user.name={name}", "-c", f"user.email={mail}"
