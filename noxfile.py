@@ -11,7 +11,6 @@ compares the book writes its versions, the day and the result to the page
 book/versions.md.
 """
 
-import json
 import re
 import shutil
 import tomllib
@@ -137,10 +136,6 @@ def package(session):
     with TemporaryDirectory() as folder:
         wheel = [*pip, "wheel", "--no-deps", f"--wheel-dir={folder}", "."]
         session.run(*wheel)
-        archive = Path(folder, "archive", "main.zip")
-        archive.parent.mkdir()
-        git = ["git", "archive", "--prefix=book/", f"--output={archive}"]
-        session.run(*git, "HEAD", external=True)
         shutil.copytree("book", f"{folder}/alone", ignore=but_notebooks)
         shutil.copytree("tests/package", f"{folder}/tests")
         session.chdir(f"{folder}/alone")
@@ -154,18 +149,6 @@ def package(session):
         session.install(tensorflow)
         session.run("python", "-m", *tests)
 
-        # As in Colab: a chapter's first cell brings what is missing.
-        session.run(*pip, "uninstall", "--yes", "cellbycell")
-        bring = source("masks.ipynb", "bring-package")
-        for address, words, code in [
-            ("https://github.com/OWNER/book", "pip install .", 1),
-            (Path(folder).as_uri(), "Installing cellbycell from file:", 0),
-        ]:
-            cell = re.sub('(?<=REPOSITORY = ").*(?=")', address, bring)
-            command = ["python", "-c", cell]
-            said = session.run(*command, success_codes=[code], silent=True)
-            if words not in said:
-                session.error(said)
         session.install(torch, plots, *rows, "nbconvert", "ipykernel")
         convert = ["jupyter", "nbconvert", "--execute", "--to=notebook"]
         names = sorted(map(str, Path().glob("*.ipynb")))
@@ -191,12 +174,6 @@ def oldest(session):
 def but_notebooks(folder, names):
     """Return the names that are no notebooks, for shutil.copytree."""
     return [name for name in names if not name.endswith(".ipynb")]
-
-
-def source(notebook, name):
-    """Return the source of a notebook's cell."""
-    cells = json.loads(Path(notebook).read_text("utf-8"))["cells"]
-    return "".join(*(cell["source"] for cell in cells if cell["id"] == name))
 
 
 @nox.session(python="3.11")

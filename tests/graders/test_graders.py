@@ -23,15 +23,12 @@ STUDENTS = {
     "honest": "",
     "lazy": "",
     "redefining": """
-judge = lambda *given: "correct"
-judged = lambda number: lambda check: judge
 agree = lambda *given: True
 check_{name} = lambda answer: "Exercise {number}: correct."
 """,
     "patching": """
 import cellbycell.exercises as module
 
-module.require_each = lambda *given: None
 module.agree = lambda *given: True
 np.allclose = lambda *given, **named: True
 np.isclose = lambda x, *given, **named: np.ones(np.shape(x), bool)
@@ -43,7 +40,6 @@ def {name}(*given):
     import cellbycell.exercises as module
 
     module.Wrong.__str__ = lambda wrong: "correct"
-    module.require_each = lambda *given: None
     return 1
 """,
 }
@@ -93,12 +89,11 @@ def hand_in(release, name, student):
 
 
 def leaks(text, name):
-    """Return the lines of solutions and checks that stand in a text."""
+    """Return the lines of solutions that stand in a text."""
     found = []
     for exercise in exercises(BOOK / f"{name}.ipynb"):
         given = "".join(c.source for c in [exercise.stub, *exercise.text])
-        cells = [exercise.solution, *exercise.checks]
-        lines = "\n".join(cell.source for cell in cells).split("\n")
+        lines = exercise.solution.source.split("\n")
         found += [
             line
             for line in lines

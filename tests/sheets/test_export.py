@@ -20,7 +20,7 @@ PATCH = """
 import cellbycell.exercises as module
 
 module.Wrong.__str__ = lambda wrong: "correct"
-module.require_each = lambda *given: None
+module.agree = lambda *given: True
 """
 BEFORE = PATCH + "\n{} = lambda *given: 1\n"
 INSIDE = f"def {{}}(*given):{textwrap.indent(PATCH, '    ')}    return 1\n"
@@ -61,7 +61,7 @@ def verdicts(node, answer=None):
             except AssertionError as error:
                 found.append(str(error))
             else:
-                found += [""] * ("linecache" in source)
+                found += [""] * ("importlib.reload" in source)
     return found
 
 

@@ -38,7 +38,7 @@ def window_mask(seq_len, window):
 
 undefined_name + 1
 """
-IS_WRONG = "False at [0, 0] (query, key) is wrong for seq_len=7, window=3"
+IS_WRONG = "not the mask of the window: False at [0, 0] (query, key)"
 # Student: the answer to exercise 2, what the grader says of it.
 CLASS = {
     "right": (None, "correct"),
@@ -73,8 +73,6 @@ CLASS = {
     ),
 }
 TAMPERED = [
-    "def require_each(*given):\n    return None",
-    "def judged(number):\n    return lambda check: 'correct'",
     "def check_window_mask(answer):\n    return 'Exercise 2: correct.'",
     "class Wrong(Exception): pass",
     "def agree(*given):\n    return True",

@@ -1,10 +1,11 @@
 """The Makefile's help, the repository's address, and the pins."""
 
 import re
-import shutil
 import subprocess
-import sys
 
+import pytest
+
+from tools.commands import repository
 from tools.settings import ROOT
 
 
@@ -20,37 +21,13 @@ def test_help_names_every_target():
     assert {line.split()[0] for line in lines} == targets and len(targets) > 9
 
 
-def test_repository_changes_its_address_and_nothing_else(tmp_path):
-    copy = tmp_path / "a copy"
-    for name in ("book", "tools", "cellbycell"):
-        shutil.copytree(ROOT / name, copy / name)
-    for name in ("_config.yml", "_toc.yml", "pyproject.toml"):
-        shutil.copy(ROOT / name, copy)
-    files = [path for path in copy.rglob("*") if path.is_file()]
-    before = {path: path.read_bytes() for path in files}
-
-    def run(slug):
-        command = [sys.executable, "-m", "tools.commands.repository", slug]
-        return subprocess.run(
-            command, cwd=copy, stderr=subprocess.PIPE, text=True
-        )
-
-    for slug in ("", "owner", "a/b/c", "a/..", "a b/c", "https://x.y"):
-        result = run(slug)
-        assert result.returncode == 1 and result.stderr.count("\n") == 1
-        assert "run: make repository SLUG=owner/name" in result.stderr
-    old, new = b"OWNER/transformers-cell-by-cell", b"some-body/a.book_2"
-    assert run(new.decode()).returncode == 0
-    after = {path: path.read_bytes() for path in files}
-    changed = {path.name for path in files if after[path] != before[path]}
-    notebooks = {path.name for path in copy.glob("book/*.ipynb")}
-    shown = {"_config.yml", "pyproject.toml", "README.md", "index.md"}
-    assert changed == notebooks | shown
-    for path, content in before.items():
-        if path.name in changed:
-            assert after[path] == content.replace(old, new), path
-    assert run(old.decode()).returncode == 0
-    assert {path: path.read_bytes() for path in files} == before
+@pytest.mark.parametrize(
+    "given", ["", "owner", "a/b/c", "a/..", "a b/c", "https://x.y"]
+)
+def test_what_is_no_address_of_a_repository_is_said(monkeypatch, given):
+    monkeypatch.setattr(repository, "rename", pytest.fail)
+    with pytest.raises(SystemExit, match="run: make repository SLUG=owner/"):
+        repository.main([given])
 
 
 def test_requirements_are_pinned_exactly_and_have_a_reason():

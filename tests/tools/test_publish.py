@@ -21,7 +21,7 @@ import yaml
 from tools.server import serving
 from tools.settings import ROOT, slug
 
-SLUG, GITHUB = "an/other", "https://github.com/"
+SLUG, GITHUB = "some-body/a.book_2", "https://github.com/"
 WORKFLOW = ROOT / ".github/workflows/book.yml"
 JOB = yaml.safe_load(WORKFLOW.read_text("utf-8"))["jobs"]["build"]
 # Without what an outer make, pytest or conftest.py has set.
@@ -94,10 +94,13 @@ def test_the_job_changes_addresses_and_nothing_else(job):
         old, new = (git(job, "show", f"HEAD{x}:{name}") for x in ("~", ""))
         if name == "CITATION.cff":
             said = [line.split('"')[1] for line in cited.findall(new)]
-            site = "https://an.github.io/other/"
+            site = "https://some-body.github.io/a.book_2/"
             assert said == [site, f"{GITHUB}{SLUG}"] * 2
             old, new = (cited.sub("", text) for text in (old, new))
         assert new == old.replace(slug(), SLUG), name
+    run(job, ".venv/bin/python", "-m", "tools.commands.repository", slug())
+    assert git(job, "diff", "HEAD~") == ""
+    git(job, "checkout", "--quiet", ".")
     if (job / "_build/html").exists():
         page = (job / "_build/html/book/masks.html").read_text("utf-8")
         assert f"{GITHUB}{SLUG}/blob/main/book/masks.ipynb" in page
@@ -111,13 +114,24 @@ def test_the_package_is_written_whole_or_stays(job):
     assert git(job, "status", "--porcelain") == ""
 
 
+def test_a_site_that_was_built_elsewhere_is_not_built_again(job):
+    """Once it is put there, as where the job's site is tested."""
+    (job / "_build").mkdir(exist_ok=True)
+    (job / "_build/site").touch()
+    assert run(job, "make", "--question", "_build/site").returncode == 0
+    (job / "book/masks.ipynb").touch()
+    assert run(job, "make", "--question", "_build/site").returncode == 1
+
+
 def test_an_edition_brings_the_package_from_the_archive(job, tmp_path):
     """Where Colab's packages are, which are ours, and not the book's."""
     colab = environment(tmp_path / "colab", "cellbycell".__ne__)
     archive = tmp_path / SLUG / "archive/main.zip"
     archive.parent.mkdir(parents=True)
     git(job, "archive", "--prefix=book/", f"--output={archive}", "HEAD")
-    edition = (job / "build/editions/pytorch/masks.ipynb").read_text("utf-8")
+    edition = (job / "build/editions/pytorch/attention.ipynb").read_text(
+        "utf-8"
+    )
     # pip asks no index; 0 is what says that it isolates no build.
     env = ENV | {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0"}
     execute = [colab, "-m", "nbconvert", "--execute", "--to=notebook"]

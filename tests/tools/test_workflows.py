@@ -59,17 +59,17 @@ def test_what_a_job_installs_is_pinned(path):
     assert packages and not loose, f"pin {', '.join(loose)} to a version"
 
 
-def test_what_is_published_is_built_by_packages_with_hashes():
+def test_what_is_published_is_tested_and_built_by_packages_with_hashes():
     all_jobs = jobs(ROOT / ".github/workflows/book.yml")
-    (build,) = (
-        name
-        for name, job in all_jobs.items()
-        if "upload-pages-artifact" in str(job)
-    )
-    assert {build, "test"} <= set(all_jobs["publish"]["needs"])
-    runs = [step["run"] for step in all_jobs[build]["steps"] if "run" in step]
-    assert all_jobs[build]["env"] == {"REQUIREMENTS": ".ci/site.txt"}
-    for run in runs:
+    kept = [n for n, job in all_jobs.items() if "actions/upload" in str(job)]
+    assert kept == ["build"] and all_jobs["test"]["needs"] == "build"
+    for name in ("publish", "colab"):
+        assert {"build", "test"} <= set(all_jobs[name]["needs"])
+    [take] = (s for s in all_jobs["test"]["steps"] if "gh run" in str(s))
+    assert "touch _build/site" in take["run"]
+    build = all_jobs["build"]
+    assert build["env"] == {"REQUIREMENTS": ".ci/site.txt"}
+    for run in (step["run"] for step in build["steps"] if "run" in step):
         assert re.fullmatch(
             r'make \w+ .*REQUIREMENTS="\$REQUIREMENTS"', run
         ), f"{run}: would install something without a hash"

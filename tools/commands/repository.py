@@ -1,9 +1,10 @@
 """The repository's address: it stands in _config.yml and nowhere else.
 
 `make repository SLUG=owner/name` sets it, and with it, in each notebook, the
-link that opens it in Colab and the address that the package comes from, and
-the links that the package index shows. A tagged edition has its tag in these
-links in place of the branch: tools/commands/release.py sets it.
+link that opens it in Colab and the address that the package comes from, in
+CITATION.cff where the book is, and the links that the package index shows. A
+tagged edition has its tag in these links in place of the branch:
+tools/commands/release.py sets it.
 """
 
 import re
@@ -45,8 +46,25 @@ def rename(new, branch="main"):
             path.read_text("utf-8"),
         )
         changes[path] = re.sub(r"(?<=/blob/)[^/\s]+(?=/book/)", branch, text)
+    citation = ROOT / "CITATION.cff"
+    changes[citation] = cited(citation.read_text("utf-8"), new)
     for path, text in changes.items():
         path.write_text(text, "utf-8", newline="\n")
+
+
+def cited(text, slug):
+    """Return CITATION.cff's text with where the book is, if that is known."""
+    owner, name = slug.split("/")
+    lines = [
+        f'url: "https://{owner.lower()}.github.io/{name}/"\n',
+        f'repository-code: "https://github.com/{slug}"\n',
+    ]
+    lines = lines if owner != "OWNER" else []
+    return re.sub(
+        r"(?m)^( *)title: .*\n",
+        lambda m: m[0] + "".join(m[1] + line for line in lines),
+        re.sub(r"(?m)^ *(?:url|repository-code): .*\n", "", text),
+    )
 
 
 def main(arguments):
