@@ -37,7 +37,7 @@ pdf: site ## print the whole book to _build/book.pdf
 	@.venv/bin/python -m tools.commands.pdf
 
 test: $(if $(NB),.venv/installed,site) ## test the book and its site (NB=book/x.ipynb for a chapter)
-	.venv/bin/python -m pytest $(if $(NB),$(NB) tests/chapters tests/pages/test_pages.py --only $(NB))
+	.venv/bin/python -m pytest $(if $(NB),$(NB) tests/chapters tests/test_exercises.py tests/pages/test_pages.py --only $(NB))
 
 proof: .venv/installed ## prove that the tools notice what they should, by tests/tools
 	.venv/bin/python -m pytest --no-loadscope-reorder tests/tools

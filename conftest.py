@@ -90,13 +90,14 @@ def pytest_collection_modifyitems(config, items):
 def chapter_of(item):
     """Return the chapter that a test is about, in a set; often empty.
 
-    It is named by the test's file or by one of its parameters.
+    It is named by the test's file or by one of its parameters, which may be
+    an exercise: `attention.own_attention`.
     """
     parameters = getattr(item, "callspec", None)
     values = parameters.params.values() if parameters else ()
-    texts = {value for value in values if isinstance(value, str)}
-    names = {Path(text).stem for text in texts} & STEMS
-    return names or {item.path.stem.removeprefix("test_")} & STEMS
+    names = {Path(value).stem for value in values if isinstance(value, str)}
+    names |= {*re.findall(r"\w+(?=\.)", parameters.id if parameters else "")}
+    return names & STEMS or {item.path.stem.removeprefix("test_")} & STEMS
 
 
 @pytest.hookimpl(optionalhook=True)
