@@ -4,7 +4,7 @@ A number of the code or output of the nearest cell, before or after, needs
 nothing, nor does a year, a name with a number, or a count from 0 to 12. What
 is computed elsewhere, `16<!--= d_model -->`, is evaluated where it stands, in
 words too, `six<!--= len(words) -->`, and so is a word that is a text of the
-code, `zeros<!--= fates["tf.one_hot"] -->`. A fact from outside names an address
+code, `zeros<!--= fates["tf.x"] -->`. A fact from outside names an address
 that book/bibliography.md links: `50257<!-- from https://arxiv.org/... -->`.
 """
 
