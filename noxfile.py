@@ -28,6 +28,7 @@ TESTS = [
     "book",
     "tests/chapters/test_claims.py",
     "tests/chapters/test_exercises.py",
+    "tests/test_exercises.py",
 ]
 
 # Fewer threads and narrower vectors add up in another order: a number that
