@@ -64,7 +64,7 @@ single: .venv/installed ## write chapters in one framework to build/editions/ (N
 	@.venv/bin/python -m tools.commands.single '$(NB)' '$(FRAMEWORK)'
 
 wild: .venv/installed ## ask public models what the kit says of them, and write book/wild.md (half an hour)
-	@sh research/wild.sh
+	@sh benchmarks/wild.sh
 
 constraints: ## lock requirements.txt anew, by uv (UPGRADE=--upgrade for newer ones)
 	@sh tools/lock.sh $(UPGRADE)

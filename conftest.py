@@ -111,7 +111,8 @@ def pytest_handlecrashitem(crashitem, report, sched):
 
 def pytest_terminal_summary(terminalreporter, config):
     """Say how long the main road of the chapter takes that was asked for."""
-    if wanted := config.getoption("only"):
+    wanted = config.getoption("only")
+    if wanted and f"book/{Path(wanted).stem}" in chapters():
         with suppress(NotebookError):
             time = minutes(Notebook.read(BOOK / Path(wanted).name))
             said = f"{wanted}: a first reading takes {time:.1f} minutes."

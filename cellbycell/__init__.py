@@ -2,7 +2,7 @@
 
     from cellbycell.pytorch import Transformer
     from cellbycell.tensorflow import TransformerTF
-    from cellbycell.kit import check_model
+    from cellbycell.checks import check_model
 
 Importing PyTorch's part never imports TensorFlow, nor the other way round.
 """

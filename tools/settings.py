@@ -20,19 +20,24 @@ EDITION = re.compile(r"(?m)^## (20\d\d\.[1-9]\d*), (20\d\d-\d\d-\d\d)$")
 
 
 @cache
-def contents():
-    """Return the names of the pages, 'book/masks', in their order.
+def table():
+    """Return what _toc.yml says."""
+    return yaml.safe_load(CONTENTS.read_text("utf-8"))
 
-    The first is the landing page.
-    """
-    table = yaml.safe_load(CONTENTS.read_text("utf-8"))
-    entries = [entry for part in table["parts"] for entry in part["chapters"]]
-    return [table["root"], *(entry["file"] for entry in entries)]
+
+def pages(parts):
+    """Return the names of the pages of some parts, 'book/masks'."""
+    return [page["file"] for part in parts for page in part["chapters"]]
+
+
+def contents():
+    """Return the names of the pages in their order, the landing page first."""
+    return [table()["root"], *pages(table()["parts"])]
 
 
 def chapters():
-    """Return the names of the pages that are notebooks, in their order."""
-    return [name for name in contents() if (ROOT / f"{name}.ipynb").exists()]
+    """Return the names of the chapters: the last part is the reference."""
+    return pages(table()["parts"][:-1])
 
 
 @cache

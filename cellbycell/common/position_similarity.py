@@ -4,8 +4,6 @@ Built and explained in the chapter *The similarity of positions* of the book.
 Written by `make package`: change it in the chapter.
 """
 
-import tracemalloc
-
 import numpy as np
 
 
@@ -26,13 +24,3 @@ def similarity(offset, d_model, base=10000.0):
     """
     angles = np.multiply.outer(offset, frequencies(d_model, base))
     return np.cos(angles).sum(axis=-1)
-
-
-def _peak_bytes(answer, *given):
-    """Return the most bytes that NumPy holds at once during a call."""
-    tracemalloc.start()
-    try:
-        answer(*given)
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()

@@ -7,7 +7,7 @@ Written by `make package`: change it in the chapter.
 from itertools import combinations
 
 
-def _smallest_sets(results):
+def smallest_sets(results):
     """Return the smallest sets of checks that fail every row somewhere.
 
     Raises ValueError if a row passes every check.

@@ -57,8 +57,10 @@ class Seen:
     Parameters
     ----------
     by
-        A function of the reader's function: True if it makes this mistake. It
-        is asked if all cases are right, or no mistake gives the numbers.
+        A function of the reader's function, whose result is read, and whose
+        attribute `function` is that function itself: True if it makes this
+        mistake. It is asked if all cases are right, or no mistake gives the
+        numbers.
     mistakes
         Functions that make the mistake.
     """
@@ -137,6 +139,7 @@ class Exercise:
         def asked(*given):
             return self.reads(answer.give(*given))
 
+        asked.function = answer.function
         cases = list(self.cases())
         for case in cases:
             wanted, found = self._ask(self.right, case), _ask(asked, case)

@@ -5,6 +5,7 @@ Python computes what each state shows, and `figure.js` shows it.
 
 import json
 from functools import cache
+from html import escape
 from itertools import product
 from pathlib import Path
 
@@ -129,6 +130,7 @@ def show_states(name, controls, state, draw, script="", shades=SHADES):
     if script:
         root = f'document.getElementById("{name}-figure")'
         show = f"showState); ((root) => {{{script}}})({root}"
+    said = escape(said, quote=False)
     return show_figure(name, controls, draw(parts), said, data, show)
 
 

@@ -53,7 +53,7 @@ def stored_config() -> LlamaConfig:
 def stored_weights() -> dict[str, np.ndarray]:
     """Return the weights of the stored Llama.
 
-    `python -m research.names llama` trains them on names and rounds them to
+    `python -m benchmarks.names llama` trains them on names and rounds them to
     eight bits.
 
     Returns

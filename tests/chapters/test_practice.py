@@ -244,7 +244,7 @@ def test_roman_numbers(book):
 
 def test_the_stored_changes_are_what_the_program_trains(book):
     """Each model has the stored size, and a gradient for each weight."""
-    from research.changes import MODELS, make
+    from benchmarks.changes import MODELS, make
 
     assert {*book["STORED_CHANGES"]} == {*MODELS}
     pairs = book["training_pairs"][:4]
@@ -259,7 +259,7 @@ def test_the_stored_changes_are_what_the_program_trains(book):
 
 @pytest.mark.parametrize("name", ["2017", "Llama"])
 def test_the_kit_finds_nothing_in_the_program_s_models(book, name):
-    from research.changes import MODELS, make
+    from benchmarks.changes import MODELS, make
 
     model, _, _ = make(book, MODELS[name], 0)
     ids = [[5, 8, 30, 9, 41, 7, 6, 12], [9, 14, 7, 6, 11, 0, 0, 0]]

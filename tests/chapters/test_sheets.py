@@ -11,17 +11,17 @@ import nbformat
 import pytest
 
 from tools.markdown import anchor, headings, links
-from tools.notebooks import Notebook, paths
-from tools.settings import BOOK, edition
+from tools.notebooks import Notebook
+from tools.settings import BOOK, chapters, edition
 from tools.sheets.cells import left, needed
 from tools.sheets.exercises import exercises, sheet
 from tools.sheets.source import plain
 
-NAMES = [path.stem for path in paths()]
+NAMES = [name.removeprefix("book/") for name in chapters()]
 
 
 def chapter_of(name):
-    return next(path for path in paths() if path.stem == name)
+    return BOOK / f"{name}.ipynb"
 
 
 def leaks(cells, exercise, graded):

@@ -32,8 +32,12 @@ def past(rows, t):
     return rows[:t]
 
 
+ASKED = ["reference_parity", "prefix_consistency", "padding_invariance"]
+ASKED += ["causality"]
+
+
 def ask_all(ask):
-    verdicts = [ask(c) for c in ("reference", "steps", "pads", "future")]
+    verdicts = [ask(c) for c in ASKED]
     return "memory detached" if all(verdicts) else "no causal mask"
 
 
@@ -56,8 +60,8 @@ def spoil(seen):
 WRONG = {
     "name_bug": {
         "no bug of this name": lambda: "no mask",
-        "'future_train' is 'failed'": lambda: "no causal mask",
-        "'future' is 'passed'": lambda: "no ReLU",
+        "'causality_train' is 'failed'": lambda: "no causal mask",
+        "'causality' is 'passed'": lambda: "no ReLU",
     },
     "is_causal": {
         "sees everything is called": lambda model, ids: True,
@@ -78,7 +82,7 @@ WRONG = {
         "calls 4 checks for 'no causal mask'": ask_all,
         "which is no candidate": lambda ask: np.array(["no causal mask"]),
         "'one position for all' for": lambda ask: (
-            "no causal mask" if not ask("steps") else ""
+            "no causal mask" if not ask("prefix_consistency") else ""
         ),
     },
     "fewest": {
@@ -113,11 +117,15 @@ def test_names_of_any_kind_are_taken(book, kind):
 def test_a_planted_bug_is_gone_afterwards(book):
     """Also if the block raises, and with another bug in the same function."""
     attend = book["book"].attend
-    before, planted = attend.__code__, book["planted"]
+    before = attend.__code__
+
+    def planted(name):
+        return book["BUGS"][name].planted(book["space"])
+
     query, key = torch.zeros(3, 2), torch.zeros(2, 2)
     with pytest.raises(ArithmeticError):
-        with planted(*book["BUGS"]["softmax over the queries"]):
-            with planted(*book["BUGS"]["blocked scores are 1e-9"]):
+        with planted("softmax over the queries"):
+            with planted("blocked scores are 1e-9"):
                 weights = attend(query, key, key, torch.zeros(3, 2).bool())[1]
                 assert torch.allclose(weights, torch.tensor(1 / 3))
             weights = attend(query, key, key)[1]
@@ -134,18 +142,25 @@ def test_a_piece_has_to_stand_there_once(book, old):
 
 
 def test_every_bug_can_be_planted(book):
-    for function, old, new in (
-        *book["BUGS"].values(),
-        *book["BUGS_TF"].values(),
-    ):
-        with book["planted"](function, old, new):
-            assert old != new
+    for bugs, space in (("BUGS", "space"), ("BUGS_TF", "space_tf")):
+        for bug in book[bugs].values():
+            with bug.planted(book[space]):
+                assert bug.old != bug.new
 
 
-def logits_with(book, bug, model, ask, ids, error):
+def test_the_bank_says_which_check_sees_each_bug(book):
+    seen, missed = book["seen"], book["unseen"]
+    for name, bug in book["BUGS"].items():
+        if bug.check == "nothing":
+            assert name in missed
+        else:
+            assert name in seen[bug.check]
+
+
+def logits_with(book, bug, space, model, ask, ids, error):
     """Return the logits of a model with a bug; None if it raises."""
-    with book["planted"](*bug):
-        if bug[0].__name__ == "__init__":
+    with bug.planted(book[space]):
+        if bug.place.endswith("__init__"):
             kind, twin = type(model), type(model).__name__[-2:] == "TF"
             model = kind(13, 2, 12, 3, 20)
             book["draw_model_tf" if twin else "draw_model"](model, seed=6)
@@ -159,9 +174,7 @@ def test_bugs_give_the_same_wrong_logits_in_both_frameworks(book):
     """Of the models; dropout is drawn, and training and decoding differ."""
     ids = book["source_ids"], book["input_ids"]
     own = {"loss_over_tokens", "shift_by_one", "greedy_decode", "overfit"}
-    names = [
-        n for n, bug in book["BUGS"].items() if bug[0].__name__ not in own
-    ]
+    names = [n for n, bug in book["BUGS"].items() if bug.place not in own]
     names.remove("dropout in evaluation")
     assert len(names) == 46 and len(book["BUGS"]) == 54
     assert book["BUGS"].keys() - book["BUGS_TF"] == {"gradients never cleared"}
@@ -169,6 +182,7 @@ def test_bugs_give_the_same_wrong_logits_in_both_frameworks(book):
         wrong = logits_with(
             book,
             book["BUGS"][name],
+            "space",
             book["model"],
             book["ask"],
             ids,
@@ -177,6 +191,7 @@ def test_bugs_give_the_same_wrong_logits_in_both_frameworks(book):
         twin = logits_with(
             book,
             book["BUGS_TF"][name],
+            "space_tf",
             book["model_tf"],
             book["ask_tf"],
             ids,
@@ -189,7 +204,7 @@ def test_bugs_give_the_same_wrong_logits_in_both_frameworks(book):
 
 
 def test_the_kit_says_the_same_of_the_tensorflow_model(book):
-    with book["planted"](*book["BUGS_TF"]["no causal mask"]):
+    with book["BUGS_TF"]["no causal mask"].planted(book["space_tf"]):
         found = book["check_model"](
             book["model_tf"],
             book["source_ids"],
@@ -199,7 +214,7 @@ def test_the_kit_says_the_same_of_the_tensorflow_model(book):
             loss=book["loss_over_tokens_tf"],
         ).failed
     wanted = book["reports"]["no causal mask"].failed
-    assert found == [check for check in wanted if check != "reference"]
+    assert found == [check for check in wanted if check != "reference_parity"]
 
 
 def test_pytest_would_run_the_three_models_and_fail_none(book):
@@ -217,11 +232,12 @@ def test_pytest_would_run_the_three_models_and_fail_none(book):
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_correct_model_passes_with_other_weights(book, monkeypatch, seed):
-    """All questions but `cached`, as the chapter asks them."""
+    """All checks but `cache_consistency`, as the chapter asks them."""
     new = book["new_model"]
     monkeypatch.setitem(book, "new_model", lambda layers: new(layers, seed))
     report = book["ask_everything"](num_layers=2)
-    assert report.passed == [c for c in book["CHECKS"] if c != "cached"]
+    wanted = [c for c in book["CHECKS"] if c != "cache_consistency"]
+    assert report.passed == wanted
 
 
 # The bugs that torchtest2 0.1.0 saw when it was asked about each of the 54.
@@ -249,13 +265,13 @@ def test_five_questions_see_what_torchtest2_sees(book):
 
 
 def test_the_matrix_has_every_check_once(book):
-    """Except `cached`: the chapter's model has no cache."""
+    """Except `cache_consistency`: the chapter's model has no cache."""
     groups = sum(book["GROUPS"].values(), [])
-    assert sorted([*groups, "cached"]) == sorted(book["CHECKS"])
+    assert sorted([*groups, "cache_consistency"]) == sorted(book["CHECKS"])
 
 
 def test_a_library_is_told_from_a_model_with_another_weight(book):
     model, gap = book["new_model"](), book["gap"]
     assert gap(model) < 1e-5
-    with book["planted"](*book["BUGS"]["no ReLU"]):
+    with book["BUGS"]["no ReLU"].planted(book["space"]):
         assert gap(model) > 1e-2

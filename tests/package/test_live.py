@@ -35,7 +35,7 @@ def test_the_file_has_the_rows_and_the_weights_that_it_names():
     assert digest(data) == STORED["rows_sha256"]
     data = base64.b64decode(STORED["weights"])
     assert digest(data) == STORED["weights_sha256"]
-    assert STORED["command"] == "python -m research.names llama"
+    assert STORED["command"] == "python -m benchmarks.names llama"
 
 
 def test_the_stored_weights_have_the_stored_loss(llama):

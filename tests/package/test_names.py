@@ -20,8 +20,8 @@ def texts(rows):
 
 def test_the_stored_names_are_those_of_babel():
     pytest.importorskip("babel")
-    research = pytest.importorskip("research.names")
-    assert names._FILE.read_text("utf-8") == research.text()
+    written = pytest.importorskip("benchmarks.names")
+    assert names._FILE.read_text("utf-8") == written.text()
 
 
 def test_what_the_book_says_of_the_rows():

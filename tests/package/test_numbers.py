@@ -328,7 +328,7 @@ def test_of_equal_experts_the_first_are_asked(framework):
 
 def test_no_checks_are_enough_for_a_row_that_passes_them_all():
     rows = {"wrong": {"u": False, "v": True}, "right": {"u": True, "v": True}}
-    from cellbycell.common.positional_encoding import _smallest_sets
+    from cellbycell.common.positional_encoding import smallest_sets
 
     with pytest.raises(ValueError, match="every check passes right$"):
-        _smallest_sets(rows)
+        smallest_sets(rows)

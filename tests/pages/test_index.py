@@ -7,7 +7,7 @@ import tomllib
 import pytest
 import torch
 
-from cellbycell import kit
+from cellbycell import checks
 from tools.markdown import links
 from tools.settings import ROOT, slug
 
@@ -39,7 +39,8 @@ def test_the_index_knows_what_the_package_is():
     data = PROJECT["tool"]["setuptools"]["package-data"]
     assert data == {
         "cellbycell": ["data/*"],
-        "cellbycell.kit": ["symptoms.md"],
+        "cellbycell.checks": ["symptoms.md"],
+        "cellbycell.checks.bugs": ["*.txt"],
     }
 
 
@@ -62,7 +63,7 @@ def test_the_lines_find_a_llama_that_looks_both_ways(monkeypatch, capsys):
     monkeypatch.setattr(
         llama, "create_causal_mask", both_ways["create_bidirectional_mask"]
     )
-    with pytest.raises(kit.CheckFailed, match="sees the future"):
+    with pytest.raises(checks.CheckFailed, match="sees the future"):
         exec(LINES[0], {"model": model})
     [report] = re.findall(r"(?ms)^```text\n(.*?)^```", README)
     assert report in capsys.readouterr().out
@@ -71,6 +72,6 @@ def test_the_lines_find_a_llama_that_looks_both_ways(monkeypatch, capsys):
 def test_the_page_names_each_check_and_nothing_that_is_not_there():
     rows = re.findall(r"(?m)^\| .+\? \| (.+) \|$", README)
     named = re.findall(r"`(\w+)`", " ".join(rows))
-    assert sorted(named) == sorted(kit.CHECKS)
+    assert sorted(named) == sorted(checks.CHECKS)
     for name in re.findall(r"from cellbycell\.kit import (\w+)", README):
-        assert name in kit.__all__
+        assert name in checks.__all__

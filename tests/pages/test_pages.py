@@ -19,7 +19,9 @@ from tools.settings import BOOK, ROOT, chapters, contents
 
 CHAPTERS = [ROOT / f"{name}.ipynb" for name in chapters()]
 REFERENCE = [
-    ROOT / f"{name}.md" for name in contents()[1:] if name not in chapters()
+    next(ROOT.glob(f"{name}.*"))
+    for name in contents()[1:]
+    if name not in chapters()
 ]
 PAGES = [*REFERENCE, BOOK / "index.md"]
 

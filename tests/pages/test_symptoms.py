@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from cellbycell.kit import CHECKS, check_model
+from cellbycell.checks import CHECKS, check_model
 from tools.notebooks import Notebook
 from tools.settings import BOOK
 
@@ -13,7 +13,7 @@ PAGE = (BOOK / "symptoms.md").read_text("utf-8")
 CALL, WITH_LOSS = re.findall(
     r"(?ms)^```python\n([^`]*check_model\(.*?)^```", PAGE
 )
-LEAK = {"future", "future_train", "future_grad", "steps"}
+LEAK = {"causality", "causality_train", "causality_grad", "prefix_consistency"}
 
 
 def model_of_the_chapter():
@@ -70,7 +70,7 @@ def test_the_call_asks_a_keras_model(causal):
     space = {"model": keras_model(causal)}
     exec(CALL, space)
     # Keras loses the mask of pads at `+`, and only a causal mask hides them.
-    wrong = set() if causal else LEAK | {"pads"}
+    wrong = set() if causal else LEAK | {"padding_invariance"}
     assert {*space["report"].failed} == wrong
     assert not space["report"].errors
 
@@ -103,8 +103,12 @@ def test_the_call_with_a_loss_sees_targets_that_are_not_shifted(shift):
     torch.manual_seed(0)
     exec(WITH_LOSS, space)
     asked = {*space["report"].passed, *space["report"].failed}
-    assert {"future_grad", "aim", "loss"} <= asked
-    assert ("aim" in space["report"].failed) == (shift == 0)
+    assert {
+        "causality_grad",
+        "target_alignment",
+        "loss_padding_invariance",
+    } <= asked
+    assert ("target_alignment" in space["report"].failed) == (shift == 0)
 
 
 def block(part):
@@ -199,10 +203,10 @@ def test_a_mask_spoiled_by_an_earlier_call_escapes_the_check_of_calls():
 
     space = {"model": Spoiled()}
     exec(CALL, space)
-    assert "calls" in space["report"].failed
+    assert "determinism" in space["report"].failed
     space["model"](torch.tensor(space["token_ids"]))
     exec(CALL, space)
-    assert "calls" in space["report"].passed
+    assert "determinism" in space["report"].passed
 
 
 def test_each_check_is_named_where_it_leads_to():

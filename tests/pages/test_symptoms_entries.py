@@ -8,7 +8,7 @@ from inspect import signature
 import numpy as np
 import pytest
 
-from cellbycell.kit import check_model
+from cellbycell.checks import check_model
 from tools.settings import BOOK
 
 pytestmark = [
@@ -98,8 +98,12 @@ def test_converters_for_the_encoder_are_right(ask, names):
     assert all(torch.allclose(x, first, atol=1e-5) for x in others)
     code = snippet("~key_mask")
     report = ask(code, IDS)
-    assert {"pads", "context", "future"} <= {*report.passed}
-    assert {"pads", "future"} <= {*ask("encoder(x)", IDS).failed}
+    assert {"padding_invariance", "context_dependence", "causality"} <= {
+        *report.passed
+    }
+    assert {"padding_invariance", "causality"} <= {
+        *ask("encoder(x)", IDS).failed
+    }
 
 
 def in_eval(encoder, x, **masks):
@@ -139,7 +143,7 @@ def test_nan_in_eval_only_comes_and_goes_as_the_page_says(names, ask):
     assert fast[1:].isnan().all() and not slow.isnan().any()
     assert not encoder.train()(x, **masks).isnan().any()
     # The kit asks without gradients, so it meets the fast path.
-    assert ask(snippet("~key_mask"), LEFT).failed == ["shape"]
+    assert ask(snippet("~key_mask"), LEFT).failed == ["output_shape"]
     try:
         exec(snippet("set_fastpath_enabled"), given)
         assert not in_eval(encoder, x, **masks)[0].isnan().any()

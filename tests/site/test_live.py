@@ -122,7 +122,7 @@ def test_a_beginning_that_no_model_reads_is_explained(empty_page):
 
 
 def test_the_landing_page_has_the_picture_of_the_package():
-    from research.names import LANDING, landing
+    from benchmarks.names import LANDING, landing
 
     assert LANDING.read_text("utf-8") == landing()
     assert "_static/names.html" in (BOOK / "index.md").read_text("utf-8")

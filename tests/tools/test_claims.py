@@ -22,7 +22,7 @@ def cases(text, mark=" ==> "):
 
 # Numbers
 
-NAMES = {"n": 3, "math": math}
+NAMES = {"n": 3, "math": math, "word": "zeros"}
 NEAR = "x = torch.zeros(64, 3_000)\n0.2893 tensor([-17., 1024.])"
 SENTENCES = """
 The vocabulary of GPT-2 has 50257<!-- from PAPER --> entries.
@@ -34,6 +34,7 @@ Attention (Vaswani et al., 2017) needs no recurrence.
 The book runs on PyTorch 2.13 and Python 3.11; section 3.2 says why.
 A width of 0 or larger, a cosine from -1 to 1, a 2-dimensional array, 12 heads.
 There are three<!--= n --> words, or **thirty-three**<!--= 11 * n -->.
+It gives zeros<!--= word -->, `zeros`<!--= word -->, `3`<!--= n --> or `12`.
 It is 3,003<!--= 1001 * n -->, −3<!--= -n --> or 3.0e-3<!--= n / 1e3 -->.
 The 64 rows are 3,000 long; the loss is 0.29, and the logits −17 and 1,024.
 `x[16]`, [section 16](#x), float32, <b>, $-1$, $16 a$, $4 \\cdot 16 = 64$
@@ -45,6 +46,7 @@ It is 3,001<!--= 1000 * n -->. ==> says 3,001
 It is 3.1e-3<!--= n / 1000 -->. ==> says 3.1e-3
 It is 0.3<!--= n * float('nan') -->. ==> says 0.3
 Thirty-six<!--= 11 * n --> rows. ==> says Thirty-six, but 11 * n is
+It has ones<!--= word -->. ==> says ones, but word is zeros
 It has rows<!--= n -->. ==> ValueError: rows is no number
 It has 13 rows. ==> 13<!--= expression -->, or where it is from
 Here $d_k = 16$. ==> the number 16

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from cellbycell.kit import check_model
+from cellbycell.checks import check_model
 
 IDS = [[3, 4, 5, 6, 7, 8, 9, 10], [11, 12, 3, 4, 5, 6, 13, 14]]
 WIDTH = 16
@@ -42,5 +42,5 @@ class LinearAttention(nn.Module):
 def test_the_largest_key_of_all_is_of_the_future(over, failed):
     report = check_model(LinearAttention(over), IDS, pad_id=None)
     assert report.errors == []
-    assert ("future" in report.failed) is failed
-    assert ("steps" in report.failed) is failed
+    assert ("causality" in report.failed) is failed
+    assert ("prefix_consistency" in report.failed) is failed

@@ -17,7 +17,7 @@ from tools.notebooks import Notebook, tags
 from tools.settings import BOOK, ROOT, chapters
 
 PACKAGE = ROOT / "cellbycell"
-SYMPTOMS = "kit/symptoms.md"
+SYMPTOMS = "checks/symptoms.md"
 COPIED = "<!-- Written by `make package`: change book/symptoms.md. -->"
 PARTS = {
     "common": "What both frameworks share, in plain Python and NumPy.",

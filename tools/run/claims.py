@@ -3,7 +3,8 @@
 A number of the code or output of the nearest cell, before or after, needs
 nothing, nor does a year, a name with a number, or a count from 0 to 12. What
 is computed elsewhere, `16<!--= d_model -->`, is evaluated where it stands, in
-words too, `six<!--= len(words) -->`. A fact from outside names an address
+words too, `six<!--= len(words) -->`, and so is a word that is a text of the
+code, `zeros<!--= fates["tf.x"] -->`. A fact from outside names an address
 that book/bibliography.md links: `50257<!-- from https://arxiv.org/... -->`.
 """
 
@@ -26,7 +27,7 @@ NUMBERS = {word: value for value, word in enumerate(ONES)} | {
     for value, one in enumerate(ONES[:10])
 }
 NUMBER = r"(?<![\w.,])[-−]?\d(?:[\d,_]*\d)?(?:\.\d+)?(?:e[-−]?\d+)?"
-SAID = rf"({NUMBER}|\b[A-Za-z]+(?:-[a-z]+)?)[*_`]*"
+SAID = rf"`?({NUMBER}|\b[A-Za-z]+(?:-[a-z]+)?)[*_`]*"
 CLAIM = re.compile(rf"{SAID}<!--=(.*?)-->", re.DOTALL)
 SOURCE = re.compile(rf"{SAID}<!-- from (\S+) -->")
 MODULES = {"math", "np", "torch", "nn", "F", "tf", "keras"}
@@ -181,10 +182,12 @@ def plain(said):
 
 
 def correction(said, value):
-    """Return "" if a number says a value, or else the value.
+    """Return "" if a number or a word says a value, or else the value.
 
-    They are compared after rounding to the decimals that are written.
+    Numbers are compared after rounding to the decimals that are written.
     """
+    if isinstance(value, str):
+        return "" if said == value else value
     number = plain(said)
     if not re.fullmatch(NUMBER, number):
         raise ValueError(f"{said} is no number")

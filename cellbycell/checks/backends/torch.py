@@ -1,0 +1,400 @@
+"""A PyTorch model, wrapped for the checks."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from ..model_io import (
+    IGNORED,
+    STATES,
+    as_rows,
+    find_cache,
+    find_logits,
+    find_loss,
+)
+from .base import NO_RATE, Cotangent, Ids, seed_all, set_dropout
+from .torch_state import TorchState, as_array, tensors_in
+
+
+class TorchModel(TorchState):
+    """An nn.Module and its copies: calls, gradients, losses."""
+
+    def tensor(self, ids: np.ndarray) -> torch.Tensor:
+        """Return ids on the model's own device."""
+        device = next((p.device for p in self.model.parameters()), "cpu")
+        return torch.as_tensor(np.ascontiguousarray(ids), device=device)
+
+    def run(
+        self,
+        ids: Ids,
+        mask: bool = True,
+        default: bool = False,
+        positions: bool = False,
+        labels: np.ndarray | None = None,
+    ) -> Any:
+        """Call the model; return its output."""
+        if self.call is not None:
+            return self.call(self.model, *map(self.tensor, ids))
+        named: dict[str, Any] = {}
+        if "use_cache" in self.names and not default:
+            named["use_cache"] = False
+        if labels is not None:
+            named["labels"] = self.tensor(labels)
+        if positions or (mask and self.begins_with_pads):
+            named |= self.positions(ids)
+        return self.call_with(ids, named, self.masks(ids, mask))
+
+    def positions(self, ids: Ids, start: int = 0) -> dict[str, torch.Tensor]:
+        """Return positions that do not count pads, if the model takes them."""
+        if "position_ids" not in self.names:
+            return {}
+        counted = self.real(ids)[-1].cumsum(axis=1) - 1
+        return {"position_ids": self.tensor(np.maximum(counted, 0)[:, start:])}
+
+    def call_with(
+        self, ids: Ids, named: dict[str, Any], masks: dict[str, np.ndarray]
+    ) -> Any:
+        """Call the model with masks of a type that it accepts."""
+        tensors = [self.tensor(x) for x in ids]
+        if len(ids) > 1 and "decoder_input_ids" in self.names:
+            named = named | {"decoder_input_ids": tensors.pop()}
+        if "encoder_outputs" in named:
+            tensors = []
+        kinds = [p.kind for p in self.names.values()]
+        if kinds and kinds[0] is inspect.Parameter.KEYWORD_ONLY:
+            named = dict(zip(self.names, tensors, strict=False)) | named
+            tensors = []
+        errors = []
+        for kind in self.mask_types if masks else [None]:
+            given = {n: self.tensor(m).to(kind) for n, m in masks.items()}
+            try:
+                output = self.model(*tensors, **named, **given)
+            except (RuntimeError, TypeError) as error:
+                errors.append(error)
+            else:
+                if masks:
+                    del self.mask_types[: len(errors)]
+                return output
+        raise errors[0]
+
+    def cached_part(
+        self, ids: Ids, start: int, cache: Any, mask: bool, positions: bool
+    ) -> tuple[np.ndarray, Any]:
+        self.model.eval()
+        self.seeded()
+        new = ids[-1][:, start:]
+        with torch.no_grad():
+            if self.step is not None:
+                rest = map(self.tensor, ids[:-1])
+                output, cache = self.step(
+                    self.model, *rest, self.tensor(new), cache
+                )
+                found, _ = find_logits(output, new.shape)
+                return as_array(found), cache
+            name, named = self.cache_name, {}
+            if "use_cache" in self.names:
+                named["use_cache"] = True
+            if cache is not None:
+                named[name] = cache
+            if positions:
+                named |= self.positions(ids, start)
+            known = cache is not None and name in STATES
+            masks = self.masks(ids) if mask and not known else {}
+            if len(ids) > 1 and "encoder_outputs" in self.names:
+                named["encoder_outputs"] = self.encoded(ids[0])
+            output = self.call_with((*ids[:-1], new), named, masks)
+            kept = find_cache(output, name)
+            if kept is None and cache is None and "use_cache" not in named:
+                # Some models return a cache only if they get an empty list.
+                named[name] = []
+                with suppress(Exception):
+                    output = self.call_with((*ids[:-1], new), named, masks)
+                    kept = find_cache(output, name)
+        return as_array(find_logits(output, new.shape)[0]), kept
+
+    def encoded(self, source: np.ndarray) -> Any:
+        """Return the output of an encoder-decoder's encoder."""
+        masks = {} if self.pad_id is None else self.masks((source,))
+        given = {n: self.tensor(m).long() for n, m in masks.items()}
+        encoder = self.model.get_encoder()
+        known = inspect.signature(encoder.forward).parameters
+        given = {n: m for n, m in given.items() if n in known}
+        return encoder(self.tensor(source), **given)
+
+    def seeded(self, seed: int = 0) -> None:
+        """Seed every generator that the model may use."""
+        seed_all(seed)
+        on_cpu = all(p.device.type == "cpu" for p in self.model.parameters())
+        # On the CPU alone, its own generator is enough, and faster to seed.
+        (torch.default_generator if on_cpu else torch).manual_seed(seed)
+
+    def logits(self, ids: Ids, **options: Any) -> torch.Tensor:
+        """Return the logits as a tensor, and note where they are."""
+        output = self.run(ids, **options)
+        found, where = find_logits(output, ids[-1].shape)
+        self.note_output(where)
+        return found
+
+    def outputs(
+        self, ids: Ids, training: bool = False, seed: int = 0, **options: bool
+    ) -> np.ndarray:
+        self.model.train(training)
+        self.seeded(seed)
+        with torch.no_grad():
+            return as_array(torch.as_tensor(self.logits(ids, **options)))
+
+    def weights(self) -> Iterator[tuple[str, np.ndarray]]:
+        for name, p in self.model.named_parameters():
+            if p.is_floating_point():
+                yield name, as_array(p)
+
+    def assign(self, name: str, values: np.ndarray) -> None:
+        p = dict(self.model.named_parameters())[name]
+        with torch.no_grad():  # in place, which changes its version
+            p.copy_(torch.as_tensor(values))
+
+    def backward(
+        self,
+        ids: Ids,
+        cotangent: Cotangent,
+        see: Callable,
+        only: str | None = None,
+    ) -> None:
+        """Pass each gradient to `see`, then drop it.
+
+        All gradients together need as much memory as the model. only: the
+        one parameter that gets a gradient, and only from the logits.
+        """
+        for module in self.model.modules():
+            if type(module) is nn.Embedding:
+                module.padding_idx = None  # its row gets no gradient
+        self.seeded()
+
+        def seen(p, name):
+            see(name, p.grad)
+            p.grad = None
+
+        hooks, named = [], dict(self.model.named_parameters())
+        for name, p in named.items():
+            p.requires_grad_(p.is_floating_point() and only in (None, name))
+            if p.requires_grad:
+                hook = partial(seen, name=name)
+                hooks.append(p.register_post_accumulate_grad_hook(hook))
+        output = self.run(ids)
+        found, _ = find_logits(output, ids[-1].shape)
+        numbers = torch.as_tensor(cotangent(tuple(found.shape))).to(found)
+        # Zero times minus infinity would be NaN.
+        total = torch.where(numbers != 0, found * numbers, 0).sum()
+        for x in tensors_in(output) if only is None else ():
+            if x is not found and x.requires_grad:
+                total = total + x.square().mean()
+        try:
+            if total.requires_grad:
+                total.backward()
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+    def gradient(
+        self, name: str, ids: Ids, cotangent: Cotangent
+    ) -> np.ndarray | None:
+        found: list[np.ndarray] = []
+        self.backward(
+            ids,
+            cotangent,
+            lambda _, g: found.append(as_array(g.to_dense())),
+            name,
+        )
+        return found[0] if found else None
+
+    def gradients(self, ids: Ids, cotangent: Cotangent) -> dict[str, str]:
+        named = self.model.named_parameters()
+        found = {n: "none" for n, p in named if p.is_floating_point()}
+
+        def see(name, grad):
+            low, high = grad.to_dense().aminmax()  # NaN if one is NaN
+            state = "right" if low or high else "zero"
+            found[name] = state if (high - low).isfinite() else "wild"
+
+        self.backward(ids, cotangent, see)
+        return found
+
+    def table(self, ids: Ids) -> str | None:
+        found = []
+
+        def look(module, args, named, name):
+            given = args[0] if args else None
+            if isinstance(given, torch.Tensor) and not given.is_nested:
+                same = given.numel() == ids[-1].size
+                same = same and not given.is_floating_point()
+                if (
+                    same
+                    and (given.cpu().numpy().ravel() == ids[-1].flat).all()
+                ):
+                    found.extend(module.parameters(recurse=False))
+
+        run = partial(self.outputs, ids)
+        self.watch(nn.Module.register_forward_pre_hook, look, run)
+        named = self.model.named_parameters()
+        fits = {id(p) for p in found if p.ndim == 2 and len(p) > ids[-1].max()}
+        return next((name for name, p in named if id(p) in fits), None)
+
+    def tables(self) -> set[str]:
+        found = {
+            id(p)
+            for module in self.model.modules()
+            if isinstance(module, (nn.Embedding, nn.EmbeddingBag))
+            for p in module.parameters(recurse=False)
+        }
+        return {n for n, p in self.model.named_parameters() if id(p) in found}
+
+    def watch(self, register: Callable, see: Callable, run: Callable) -> None:
+        """Run with a hook on each module of the model."""
+        hooks = [
+            register(
+                module,
+                lambda *args, name=name: see(*args, name),
+                with_kwargs=True,
+            )
+            for name, module in self.model.named_modules()
+            if name
+        ]
+        try:
+            run()
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+    def trace(
+        self, ids: Ids, run: Callable | None = None, **options: Any
+    ) -> list[tuple]:
+        found = []
+
+        def see(module, args, named, output, name):
+            first = next(tensors_in(output), None)
+            given = [*args, *named.values()]
+            before = next((t for x in given for t in tensors_in(x)), None)
+            if first is not None:
+                before = None if before is None else as_array(before)
+                found.append((name, as_array(first), before))
+
+        run = run or partial(self.outputs, ids, **options)
+        self.watch(nn.Module.register_forward_hook, see, run)
+        return found
+
+    def kind(self, name: str) -> str:
+        return type(self.model.get_submodule(name)).__name__
+
+    def has_labels(self) -> bool:
+        """Return whether the model computes a loss itself."""
+        return self.call is None and "labels" in self.names
+
+    def tensor_loss(
+        self, ids: Ids, targets: np.ndarray, function: Callable | None
+    ) -> torch.Tensor:
+        """Return the loss: the function's, the model's, or cross-entropy."""
+        if function is None and self.has_labels():
+            loss = find_loss(self.run(ids, labels=targets))
+        else:
+            loss = self.loss_of(self.logits(ids), targets, function)
+        return loss
+
+    def loss_of(
+        self,
+        logits: torch.Tensor,
+        targets: np.ndarray,
+        function: Callable | None,
+    ) -> torch.Tensor:
+        """Return a loss of logits; the mean cross-entropy by default."""
+        wanted = self.tensor(targets)
+        if function is not None:
+            return function(logits, wanted)
+        if self.pad_id is not None:
+            wanted = wanted.masked_fill(wanted == self.pad_id, IGNORED)
+        return nn.functional.cross_entropy(
+            logits.flatten(0, 1), wanted.flatten(), ignore_index=IGNORED
+        )
+
+    def loss(
+        self, ids: Ids, targets: np.ndarray, function: Callable | None
+    ) -> float:
+        """Return the loss of targets (B, T)."""
+        self.seeded()
+        with torch.no_grad():
+            return float(self.tensor_loss(ids, targets, function))
+
+    def loss_at(
+        self, logits: np.ndarray, targets: np.ndarray, function: Callable
+    ) -> tuple[Any, np.ndarray | None]:
+        """Return the loss of logits (B, T, N), and its gradient."""
+        x = self.tensor(logits).float().requires_grad_()
+        loss = self.loss_of(x, targets, function)
+        return as_array(loss.detach()), self.gradient_by(loss, x)
+
+    def loss_of_labels(
+        self, ids: Ids, labels: np.ndarray
+    ) -> tuple[Any, np.ndarray | None]:
+        """Return the model's own loss, and the gradient of its logits."""
+        self.seeded()
+        output = self.run(ids, labels=labels)
+        logits, _ = find_logits(output, ids[-1].shape)
+        loss = find_loss(output)
+        return as_array(loss.detach()), self.gradient_by(loss, logits)
+
+    def gradient_by(self, loss: Any, x: torch.Tensor) -> np.ndarray | None:
+        """Return the gradient of a tensor; None if it gets none."""
+        if loss.numel() != 1 or not loss.requires_grad:
+            return None
+        (grad,) = torch.autograd.grad(loss.sum(), x, allow_unused=True)
+        return None if grad is None else as_array(grad)
+
+    def disable_dropout(self) -> None:
+        self.drop(NO_RATE)
+
+    def drop(self, rate: float) -> None:
+        """Set every rate of dropout in modules and configs."""
+        for module in self.model.modules():
+            is_dropout = isinstance(module, nn.modules.dropout._DropoutNd)
+            set_dropout(vars(module), rate, rate="p" if is_dropout else "")
+            config = getattr(module, "config", None)
+            if hasattr(config, "__dict__"):
+                set_dropout(vars(config), rate)
+
+    def train(
+        self,
+        ids: Ids,
+        targets: np.ndarray,
+        function: Callable | None,
+        rate: float,
+        steps: int,
+        goal: float,
+    ) -> float:
+        """Train without dropout until the loss is below goal; return it."""
+        self.seeded()
+        self.model.train()
+        self.drop(0.0)
+        parameters = self.model.parameters()
+        optimiser = torch.optim.Adam(parameters, lr=rate, foreach=True)
+        for _ in range(steps):
+            optimiser.zero_grad()
+            loss = self.tensor_loss(ids, targets, function)
+            if loss.item() < goal:
+                break
+            loss.backward()
+            optimiser.step()
+        return loss.item()
+
+    def decode(self, ids: np.ndarray, function: Callable) -> np.ndarray:
+        """Return the ids that a function generates for ids (B, S)."""
+        self.seeded()
+        with torch.no_grad():
+            written = function(self.model, self.tensor(ids))
+        return as_rows(written, "the result of decode=")

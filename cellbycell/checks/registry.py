@@ -1,0 +1,89 @@
+"""The checks by name, and how one of them is run."""
+
+from __future__ import annotations
+
+from . import (
+    batch,
+    causality,
+    decoding,
+    dependence,
+    gradients,
+    loss,
+    padding,
+    parameters,
+    reference,
+    shape,
+)
+from .cache import cache_consistency
+from .context import Check, CheckContext
+from .positions import position_dependence
+from .report import EXPECTED, Result
+from .verdicts import run_check
+
+# Each check, and the section of *Symptoms* that has its causes.
+CHECKS: dict[str, tuple[Check, str]] = {
+    check.__name__: (check, symptom)
+    for check, symptom in [
+        (shape.output_shape, "the-loss-or-a-gradient-is-nan"),
+        (causality.causality, "the-loss-is-too-good"),
+        (causality.causality_train, "the-loss-is-too-good"),
+        (causality.causality_grad, "the-loss-is-too-good"),
+        (causality.prefix_consistency, "it-trains-and-it-is-still-wrong"),
+        (cache_consistency, "the-cache-changes-the-output"),
+        (padding.padding_invariance, "padding-changes-the-output"),
+        (batch.batch_invariance, "the-batch-changes-the-output"),
+        (batch.determinism, "two-calls-give-two-answers"),
+        (dependence.context_dependence, "padding-changes-the-output"),
+        (dependence.token_influence, "it-trains-and-it-is-still-wrong"),
+        (position_dependence, "the-order-of-the-tokens-does-not-matter"),
+        (dependence.source_dependence, "it-trains-and-it-is-still-wrong"),
+        (gradients.gradient_flow, "parameters-are-missing-or-never-change"),
+        (
+            parameters.duplicate_weights,
+            "parameters-are-missing-or-never-change",
+        ),
+        (parameters.parameter_count, "parameters-are-missing-or-never-change"),
+        (reference.reference_parity, "logits-differ-from-another-library"),
+        (loss.target_alignment, "the-loss-is-too-good"),
+        (loss.loss_padding_invariance, "the-loss-is-too-good"),
+        (loss.initial_loss, "the-loss-stays-high"),
+        (decoding.greedy_decoding, "it-trains-and-it-is-still-wrong"),
+        (loss.overfit_one_batch, "the-loss-stays-high"),
+    ]
+}
+# One of these needs no outputs, and the other one judges them.
+OF_WEIGHTS = {"output_shape", "parameter_count"}
+
+
+def run_named(
+    context: CheckContext, name: str, before: list[Result]
+) -> Result:
+    """Return the result of a check.
+
+    before: the results so far. The same error is reported only once.
+    """
+    check, symptom = CHECKS[name]
+
+    def ready(context):
+        if name not in OF_WEIGHTS:
+            context.ready()
+        return check(context)
+
+    result = run_check(ready, context, name, symptom)
+    if result.status == "error":
+        for other in before:
+            if other.sentence == result.sentence:
+                said = f"the model raises the same error as in {other.name}."
+                return Result(name, "not run", said, symptom)
+    return result
+
+
+def expect_failure(result: Result, reason: str) -> Result:
+    """Return a warning if a check failed as expected, or passed."""
+    if result.status in ("failed", "warning"):
+        said = f"{EXPECTED}{reason}): {result.sentence}"
+    elif result.status == "passed":
+        said = f"Expected to fail ({reason}), but passed: {result.sentence}"
+    else:
+        return result
+    return Result(result.name, "warning", said, result.symptom)

@@ -1,0 +1,59 @@
+"""Each planted bug is seen by its check; the models without it pass.
+
+What the chapter *Testing* plants is tested there.
+"""
+
+from importlib import import_module
+
+import pytest
+
+from cellbycell.checks import check_model
+from cellbycell.checks.bugs import read_bugs
+
+OF_TRANSFORMERS = ["gpt2", "llama", "bert"]
+MODELS = {
+    "decoder learned window experts encoder both": "torch",
+    " ".join(OF_TRANSFORMERS): "torch",
+    "keras-decoder keras-encoder keras-both": "keras",
+}
+MODELS = {
+    model: framework
+    for models, framework in MODELS.items()
+    for model in models.split()
+}
+BUGS = [
+    pytest.param(model, bug, id=bug.name)
+    for model in MODELS
+    for bug in read_bugs(model).values()
+]
+# What the sentence has to say, apart from being one.
+SAYS = {}
+
+
+def bank_of(model):
+    """Return the module that has a model."""
+    pytest.importorskip("tensorflow" if model[:5] == "keras" else "torch")
+    if model in OF_TRANSFORMERS:
+        pytest.importorskip("transformers")
+    name = "keras" if MODELS[model] == "keras" else "pytorch"
+    return import_module(f"cellbycell.checks.bugs.{name}")
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_correct_model_passes(model):
+    report = check_model(**bank_of(model).case(model))
+    assert report.failed == report.errors == [], report
+
+
+@pytest.mark.parametrize(("model", "bug"), BUGS)
+def test_a_bug_is_seen_by_its_check(model, bug):
+    bank = bank_of(model)
+    with bug.planted(vars(bank)):
+        report = check_model(**bank.case(model), only=[bug.check])
+    found = report[bug.check]
+    assert found.status in ("failed", "warning", "error"), report
+    assert SAYS.get(bug.name, "") in found.sentence
+
+
+def test_all_bugs_are_of_a_model():
+    assert len(BUGS) == 63
