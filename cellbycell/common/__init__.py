@@ -14,7 +14,6 @@ from cellbycell.common.bits import (
 )
 from cellbycell.common.decoder import decoder_layer_parameters
 from cellbycell.common.encoder import layer_parameters
-from cellbycell.common.experts import deepseek_config
 from cellbycell.common.families import DecoderConfig
 from cellbycell.common.finetune import (
     answer_targets,
@@ -23,15 +22,20 @@ from cellbycell.common.finetune import (
     projections,
 )
 from cellbycell.common.llama import LlamaConfig, llama_parts
-from cellbycell.common.machines import (
+from cellbycell.common.masks import largest_change
+from cellbycell.common.mixture_of_experts import deepseek_config
+from cellbycell.common.multi_head_attention import (
+    head_width,
+    layer_projections,
+    mask_per_head,
+)
+from cellbycell.common.parallel import (
     Board,
     count_letters,
     cut_weights,
     part_config,
     run_threads,
 )
-from cellbycell.common.masks import largest_change
-from cellbycell.common.multi_head_attention import head_width, mask_per_head
 from cellbycell.common.position_similarity import frequencies, similarity
 from cellbycell.common.positional_encoding import smallest_sets
 from cellbycell.common.rotary import stretched
@@ -63,6 +67,7 @@ __all__ = [
     "judge",
     "largest_change",
     "layer_parameters",
+    "layer_projections",
     "learning_rate",
     "llama_parts",
     "mask_per_head",

@@ -32,19 +32,6 @@ from cellbycell.pytorch.encoder import (
     draw_weights,
     normalise,
 )
-from cellbycell.pytorch.experts import (
-    attend_latents,
-    balance_loss,
-    bias_by_groups,
-    by_sorting,
-    choose,
-    choose_with_bias,
-    latent_attention,
-    move_bias,
-    routed_experts,
-    run_deepseek,
-    sort_pairs,
-)
 from cellbycell.pytorch.families import (
     asking_heads,
     feed_forward,
@@ -65,6 +52,18 @@ from cellbycell.pytorch.finetune import (
     merge_lora,
     packed_logits,
 )
+from cellbycell.pytorch.linear_attention import (
+    decay_mask,
+    delta_chunk,
+    delta_net,
+    gated_attention,
+    in_chunks,
+    linear_chunk,
+    qwen35,
+    rms_rows,
+    short_conv,
+    unit,
+)
 from cellbycell.pytorch.llama import (
     Llama,
     LlamaAttention,
@@ -72,22 +71,35 @@ from cellbycell.pytorch.llama import (
     llama_weights,
     load_llama,
 )
-from cellbycell.pytorch.machines import (
-    Machine,
-    ShardedLayer,
-    add_up,
-    hand_out,
-    ring_attention,
-    run_on,
-    shard_llama,
-    vocabulary_loss,
-)
 from cellbycell.pytorch.masks import make_causal_mask
+from cellbycell.pytorch.mixture_of_experts import (
+    attend_latents,
+    balance_loss,
+    bias_by_groups,
+    by_sorting,
+    choose,
+    choose_with_bias,
+    latent_attention,
+    routed_experts,
+    run_deepseek,
+    sort_pairs,
+    update_router_bias,
+)
 from cellbycell.pytorch.multi_head_attention import (
     MultiHeadAttention,
     SelfAttention,
     merge_heads,
     split_heads,
+)
+from cellbycell.pytorch.parallel import (
+    Machine,
+    ShardedLayer,
+    copy_to_region,
+    reduce_from_region,
+    ring_attention,
+    run_on,
+    shard_llama,
+    vocabulary_loss,
 )
 from cellbycell.pytorch.position_similarity import rotation_matrix
 from cellbycell.pytorch.positional_encoding import AddPositions, position_table
@@ -105,18 +117,6 @@ from cellbycell.pytorch.sampling import (
     sampler,
 )
 from cellbycell.pytorch.speculative import probabilities, propose, speculate
-from cellbycell.pytorch.states import (
-    delta_chunk,
-    delta_net,
-    fading,
-    gated_attention,
-    in_chunks,
-    linear_chunk,
-    qwen35,
-    rms_rows,
-    short_conv,
-    unit,
-)
 from cellbycell.pytorch.tiles import (
     attend_in_tiles,
     attend_with_sum,
@@ -149,7 +149,6 @@ __all__ = [
     "SwiGLU",
     "Transformer",
     "add_lora",
-    "add_up",
     "answer_loss",
     "append_ids",
     "asking_heads",
@@ -164,13 +163,14 @@ __all__ = [
     "by_sorting",
     "choose",
     "choose_with_bias",
+    "copy_to_region",
     "cosines_and_sines",
+    "decay_mask",
     "delta_chunk",
     "delta_net",
     "draw_model",
     "draw_weights",
     "evaluating",
-    "fading",
     "feed_forward",
     "filter_logits",
     "gated_attention",
@@ -178,7 +178,6 @@ __all__ = [
     "gradients_in_tiles",
     "greedy",
     "greedy_decode",
-    "hand_out",
     "in_chunks",
     "int8_product",
     "join_attention",
@@ -194,7 +193,6 @@ __all__ = [
     "merge_heads",
     "merge_lora",
     "mixture",
-    "move_bias",
     "name_loss",
     "normalise",
     "packed_logits",
@@ -205,6 +203,7 @@ __all__ = [
     "propose",
     "quantise",
     "qwen35",
+    "reduce_from_region",
     "restore",
     "ring_attention",
     "rms_rows",
@@ -232,6 +231,7 @@ __all__ = [
     "to_torch_transformer",
     "turn_heads",
     "unit",
+    "update_router_bias",
     "vocabulary_loss",
     "with_sink",
     "write_names",

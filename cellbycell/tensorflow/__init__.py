@@ -31,19 +31,6 @@ from cellbycell.tensorflow.encoder import (
     draw_weights_tf,
     normalise_tf,
 )
-from cellbycell.tensorflow.experts import (
-    attend_latents_tf,
-    balance_loss_tf,
-    bias_by_groups_tf,
-    by_sorting_tf,
-    choose_tf,
-    choose_with_bias_tf,
-    latent_attention_tf,
-    move_bias_tf,
-    routed_experts_tf,
-    run_deepseek_tf,
-    sort_pairs_tf,
-)
 from cellbycell.tensorflow.families import (
     asking_heads_tf,
     feed_forward_tf,
@@ -64,6 +51,18 @@ from cellbycell.tensorflow.finetune import (
     merge_lora_tf,
     packed_logits_tf,
 )
+from cellbycell.tensorflow.linear_attention import (
+    decay_mask_tf,
+    delta_chunk_tf,
+    delta_net_tf,
+    gated_attention_tf,
+    in_chunks_tf,
+    linear_chunk_tf,
+    qwen35_tf,
+    rms_rows_tf,
+    short_conv_tf,
+    unit_tf,
+)
 from cellbycell.tensorflow.llama import (
     LlamaAttentionTF,
     LlamaLayerTF,
@@ -71,23 +70,36 @@ from cellbycell.tensorflow.llama import (
     llama_weights_tf,
     load_llama_tf,
 )
-from cellbycell.tensorflow.machines import (
-    MachineTF,
-    ShardedLayerTF,
-    add_up_tf,
-    hand_out_tf,
-    ring_attention_tf,
-    run_on_tf,
-    shard_llama_tf,
-    vocabulary_loss_tf,
-)
 from cellbycell.tensorflow.masks import make_causal_mask_tf
+from cellbycell.tensorflow.mixture_of_experts import (
+    attend_latents_tf,
+    balance_loss_tf,
+    bias_by_groups_tf,
+    by_sorting_tf,
+    choose_tf,
+    choose_with_bias_tf,
+    latent_attention_tf,
+    routed_experts_tf,
+    run_deepseek_tf,
+    sort_pairs_tf,
+    update_router_bias_tf,
+)
 from cellbycell.tensorflow.multi_head_attention import (
     MultiHeadAttentionTF,
     SelfAttentionTF,
     merge_heads_tf,
     split_heads_tf,
     to_keras_layer,
+)
+from cellbycell.tensorflow.parallel import (
+    MachineTF,
+    ShardedLayerTF,
+    copy_to_region_tf,
+    reduce_from_region_tf,
+    ring_attention_tf,
+    run_on_tf,
+    shard_llama_tf,
+    vocabulary_loss_tf,
 )
 from cellbycell.tensorflow.position_similarity import rotation_matrix_tf
 from cellbycell.tensorflow.positional_encoding import (
@@ -111,18 +123,6 @@ from cellbycell.tensorflow.speculative import (
     probabilities_tf,
     propose_tf,
     speculate_tf,
-)
-from cellbycell.tensorflow.states import (
-    delta_chunk_tf,
-    delta_net_tf,
-    fading_tf,
-    gated_attention_tf,
-    in_chunks_tf,
-    linear_chunk_tf,
-    qwen35_tf,
-    rms_rows_tf,
-    short_conv_tf,
-    unit_tf,
 )
 from cellbycell.tensorflow.tiles import (
     attend_in_tiles_tf,
@@ -156,7 +156,6 @@ __all__ = [
     "SwiGLUTF",
     "TransformerTF",
     "add_lora_tf",
-    "add_up_tf",
     "answer_loss_tf",
     "append_ids_tf",
     "asking_heads_tf",
@@ -171,13 +170,14 @@ __all__ = [
     "by_sorting_tf",
     "choose_tf",
     "choose_with_bias_tf",
+    "copy_to_region_tf",
     "cosines_and_sines_tf",
+    "decay_mask_tf",
     "delta_chunk_tf",
     "delta_net_tf",
     "draw_model_tf",
     "draw_weights_tf",
     "evaluating_tf",
-    "fading_tf",
     "feed_forward_tf",
     "filter_logits_tf",
     "gated_attention_tf",
@@ -185,7 +185,6 @@ __all__ = [
     "gradients_in_tiles_tf",
     "greedy_decode_tf",
     "greedy_tf",
-    "hand_out_tf",
     "in_chunks_tf",
     "int8_product_tf",
     "join_attention_tf",
@@ -201,7 +200,6 @@ __all__ = [
     "merge_heads_tf",
     "merge_lora_tf",
     "mixture_tf",
-    "move_bias_tf",
     "name_loss_tf",
     "normalise_tf",
     "packed_logits_tf",
@@ -212,6 +210,7 @@ __all__ = [
     "propose_tf",
     "quantise_tf",
     "qwen35_tf",
+    "reduce_from_region_tf",
     "restore_tf",
     "ring_attention_tf",
     "rms_rows_tf",
@@ -239,6 +238,7 @@ __all__ = [
     "to_keras_layer",
     "turn_heads_tf",
     "unit_tf",
+    "update_router_bias_tf",
     "vocabulary_loss_tf",
     "with_sink_tf",
     "write_names_tf",

@@ -109,7 +109,15 @@ def asked():
 @pytest.fixture(scope="session")
 def often():
     """The questions that the kit asks every model."""
-    return {"causality", "prefix_consistency", "cache_consistency", "padding_invariance", "batch_invariance", "position_dependence", "loss_padding_invariance"}
+    return {
+        "causality",
+        "prefix_consistency",
+        "cache_consistency",
+        "padding_invariance",
+        "batch_invariance",
+        "position_dependence",
+        "loss_padding_invariance",
+    }
 
 
 def to_torch(given):

@@ -82,7 +82,12 @@ def test_the_kit_says_the_same_of_both_frameworks(chapter):
     reports = [chapter("llama")[name] for name in ("report", "report_tf")]
     assert reports[0].failed == reports[1].failed == []
     assert [*reports[0].passed] == [*reports[1].passed]
-    assert {"causality", "cache_consistency", "padding_invariance", "reference_parity"} <= {*reports[0].passed}
+    assert {
+        "causality",
+        "cache_consistency",
+        "padding_invariance",
+        "reference_parity",
+    } <= {*reports[0].passed}
 
 
 def test_a_mistake_changes_the_same_logits_in_tensorflow(chapter, tmp_path):

@@ -25,13 +25,13 @@ from family_folders import (
     theirs,
 )
 
+from cellbycell.checks import check_model
 from cellbycell.families import (
     FAMILIES,
     decoder_shapes,
     load_decoder,
     plain_weights,
 )
-from cellbycell.checks import check_model
 
 files = pytest.importorskip("safetensors.torch")
 hypothesis = pytest.importorskip("hypothesis")
@@ -112,7 +112,9 @@ def test_each_family_passes_the_kit_with_transformers_as_reference(
         vocab_size=13,
     )
     report.raise_if_failed()
-    assert {"reference_parity", "causality", "gradient_flow"} <= set(report.passed)
+    assert {"reference_parity", "causality", "gradient_flow"} <= set(
+        report.passed
+    )
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,11 @@ def test_the_call_with_a_loss_sees_targets_that_are_not_shifted(shift):
     torch.manual_seed(0)
     exec(WITH_LOSS, space)
     asked = {*space["report"].passed, *space["report"].failed}
-    assert {"causality_grad", "target_alignment", "loss_padding_invariance"} <= asked
+    assert {
+        "causality_grad",
+        "target_alignment",
+        "loss_padding_invariance",
+    } <= asked
     assert ("target_alignment" in space["report"].failed) == (shift == 0)
 
 

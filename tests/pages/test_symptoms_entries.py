@@ -98,8 +98,12 @@ def test_converters_for_the_encoder_are_right(ask, names):
     assert all(torch.allclose(x, first, atol=1e-5) for x in others)
     code = snippet("~key_mask")
     report = ask(code, IDS)
-    assert {"padding_invariance", "context_dependence", "causality"} <= {*report.passed}
-    assert {"padding_invariance", "causality"} <= {*ask("encoder(x)", IDS).failed}
+    assert {"padding_invariance", "context_dependence", "causality"} <= {
+        *report.passed
+    }
+    assert {"padding_invariance", "causality"} <= {
+        *ask("encoder(x)", IDS).failed
+    }
 
 
 def in_eval(encoder, x, **masks):
