@@ -106,7 +106,7 @@ WRONG_ROWS = """
 `2 * x` ==> `2 x` ==> raises SyntaxError
 <!-- [{} for x in (1, 2)] == [2, 4] --> ==>  ==> nothing computes 2 * x
 `cost` ==> `costs` ==> names costs under function
-`torch.sum` ==> `tf.sum` ==> names tf.sum under PyTorch
+`torch.sum` ==> `tf.sumup` ==> names tf.sumup under PyTorch
 `axis=True` ==> `tf.nosuch` ==> names tf.nosuch under Keras
 """
 

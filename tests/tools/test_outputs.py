@@ -302,8 +302,7 @@ def of_version_3(node):
 def test_foreign_notebook_is_rejected_until_recorded(tmp_path, saved):
     def found():
         notebook = Notebook.read(path)
-        checks = stored.executed_in_order, stored.file_is_as_written
-        return [m for check in checks for m in check(notebook)]
+        return [*stored.file_is_as_it_was_stored(notebook)]
 
     path = write(tmp_path / "foreign.ipynb", [("1 + 1", value("2"))] * 2)
     path.write_text(json.dumps(saved(nbformat.read(path, as_version=4))))

@@ -16,17 +16,12 @@ from pathlib import Path
 import nbformat
 
 from tools.notebooks import (
-    CELL_METADATA,
-    COLLAPSED,
     DIED,
-    METADATA,
     Notebook,
     NotebookError,
-    is_aside,
     label,
     paths,
     remedy,
-    titled,
 )
 from tools.run.chapter import SECONDS, Run
 from tools.run.compare import ENVIRONMENT, settle
@@ -60,29 +55,11 @@ def outputs_of(notebook, seconds):
 
 
 def normalise(old, new):
-    """Leave in a notebook what belongs there, in one form.
+    """Return a notebook with what belongs there, in one form.
 
     old: the notebook as stored, whose outputs stay where they agree.
     """
-    nbformat.v4.upgrade(new.node)  # Colab saves 4.0, without ids of cells
-    new.node.metadata = nbformat.from_dict(METADATA)
-    for cell in new.cells:
-        for key in set(cell.metadata) - CELL_METADATA:
-            del cell.metadata[key]
-        if cell.cell_type == "code":
-            cell.source = titled(cell)
-        cell.metadata.pop(COLLAPSED, None)
-        if is_aside(cell):
-            cell.metadata[COLLAPSED] = True
-    for count, (cell, was) in enumerate(
-        zip(new.code, old.code, strict=True), 1
-    ):
-        cell.execution_count = count
-        for output in cell.outputs:
-            if output.output_type != "stream":
-                output.metadata = {}
-            if output.output_type == "execute_result":
-                output.execution_count = count
+    for cell, was in zip(new.tidy().code, old.code, strict=True):
         cell.outputs = settle(was.outputs, cell.outputs)
     return new
 
@@ -92,7 +69,7 @@ def write(notebook):
     path = notebook.path.resolve()
     part = path.with_suffix(".part")
     try:
-        part.write_text(nbformat.writes(notebook.node) + "\n", "utf-8")
+        part.write_text(notebook.text(), "utf-8")
         if path.exists():
             shutil.copymode(path, part)
         os.replace(part, path)
