@@ -18,8 +18,8 @@ PAGES := $(shell find book -name '*.md' -o -name '*.ipynb')
 PARTS := _config.yml _toc.yml $(wildcard CITATION.cff) \
 	$(shell find book/_* $(wildcard cellbycell) -type f ! -path '*/__pycache__/*')
 
-.PHONY: help site serve pdf test proof outputs package wild \
-	sheet single grade export constraints repository edition release clean
+.PHONY: help site serve pdf test proof outputs package pages wild \
+	sheet single grade export constraints repository release clean
 .DEFAULT_GOAL := help
 
 help: ## list these commands
@@ -37,16 +37,19 @@ pdf: site ## print the whole book to _build/book.pdf
 	@.venv/bin/python -m tools.commands.pdf
 
 test: $(if $(NB),.venv/installed,site) ## test the book and its site (NB=book/x.ipynb for a chapter)
-	.venv/bin/python -m pytest $(if $(NB),$(NB) tests/chapters tests/pages/test_pages.py --only $(NB))
+	.venv/bin/python -m pytest $(if $(NB),$(NB) tests/chapters tests/test_exercises.py tests/pages/test_pages.py --only $(NB))
 
-proof: .venv/installed ## prove that the checks and commands notice what they should
-	.venv/bin/python -m pytest --no-loadscope-reorder tests/proof
+proof: .venv/installed ## prove that the tools notice what they should, by tests/tools
+	.venv/bin/python -m pytest --no-loadscope-reorder tests/tools
 
 outputs: .venv/installed ## run notebooks and store what they print (NB=book/x.ipynb, or all)
 	@.venv/bin/python -m tools.commands.outputs $(NB)
 
 package: .venv/installed ## write cellbycell from what the chapters define
 	@.venv/bin/python -m tools.commands.package
+
+pages: .venv/installed ## write what the pages say of the chapters: hours, counts, tables
+	@.venv/bin/python -m tools.commands.pages
 
 grade: .venv/installed ## say which answers of a class are right (NB=book/x.ipynb SUBMISSIONS=folder OUT=grades.csv)
 	@.venv/bin/python -m tools.commands.grade '$(NB)' '$(SUBMISSIONS)' '$(OUT)'
@@ -69,11 +72,8 @@ constraints: ## lock requirements.txt anew, by uv (UPGRADE=--upgrade for newer o
 repository: .venv/installed ## set the repository's address (SLUG=owner/name)
 	@.venv/bin/python -m tools.commands.repository '$(SLUG)'
 
-edition: site ## write the newest edition of CHANGELOG.md where it stands, and keep its anchors
-	@.venv/bin/python -m tools.commands.edition
-
-release: .venv/installed ## make an edition's files (VERSION=2026.1 OUT=folder, UNTESTED=1 without tests)
-	@.venv/bin/python -m tools.commands.release '$(VERSION)' '$(OUT)' '$(UNTESTED)'
+release: .venv/installed ## make an edition's files (VERSION=2026.1 OUT=folder)
+	@.venv/bin/python -m tools.commands.release '$(VERSION)' '$(OUT)'
 
 clean: ## remove what was built and caches, but not .venv
 	rm -rf _build build .hypothesis .pytest_cache .ruff_cache

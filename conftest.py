@@ -10,12 +10,11 @@ import pytest
 from tools.notebooks import DIED, Notebook, NotebookError, label, paths
 from tools.rules.reading import minutes
 from tools.run import cells
-from tools.run.chapter import run
+from tools.run.chapter import SECONDS
 from tools.run.compare import ENVIRONMENT
-from tools.settings import BOOK, chapters
+from tools.settings import BOOK
 
-# The chapters on a whole model, which take as long as the six before them.
-LATE = {Path(name).stem for name in chapters()[6:]}
+STEMS = {path.stem for path in paths()}
 
 os.environ.update(ENVIRONMENT)
 
@@ -35,7 +34,7 @@ def pytest_addoption(parser):
         "--cell-timeout",
         metavar="SECONDS",
         type=float,
-        default=300,
+        default=SECONDS,
         help="a cell that runs longer fails",
     )
 
@@ -48,33 +47,33 @@ def pytest_collect_file(file_path, parent):
 
 
 def pytest_itemcollected(item):
-    """Keep each file's tests in one process, and each chapter with its own.
+    """Keep each file's tests in one process, and all that runs a chapter.
 
-    What runs chapters is divided in two, or the others would be done long
-    before it.
+    The processes take one such group after the other, so that they end
+    together, however many there are.
     """
     group = item.get_closest_marker("xdist_group")
     if group is None:
         name = "frameworks" if item.path.parent == BOOK else str(item.path)
         group = pytest.mark.xdist_group(name)
         item.add_marker(group)
-    if group.args == ("frameworks",) and chapter_of(item, LATE):
-        item.add_marker(pytest.mark.xdist_group("late"))
+    if group.args == ("frameworks",):
+        name = min(chapter_of(item), default=str(item.path))
+        item.add_marker(pytest.mark.xdist_group(name))
 
 
 def pytest_configure(config):
-    stems = {path.stem for path in paths()}
     wanted = config.getoption("only")
-    if wanted and Path(wanted).stem not in stems:
+    if wanted and Path(wanted).stem not in STEMS:
         raise pytest.UsageError(
-            f"{wanted} is no chapter; there are {', '.join(sorted(stems))}."
+            f"{wanted} is no chapter; there are {', '.join(sorted(STEMS))}."
         )
 
 
 def pytest_ignore_collect(collection_path, config):
     """Leave the files of other chapters unread, where one is asked for."""
     if wanted := config.getoption("only"):
-        others = {path.stem for path in paths()} - {Path(wanted).stem}
+        others = STEMS - {Path(wanted).stem}
         if collection_path.stem.removeprefix("test_") in others:
             return True
 
@@ -83,22 +82,22 @@ def pytest_collection_modifyitems(config, items):
     """Leave out what other files ask of other chapters."""
     if not (wanted := config.getoption("only")):
         return
-    stem, stems = Path(wanted).stem, {path.stem for path in paths()}
-    others = {item for item in items if chapter_of(item, stems) - {stem}}
+    others = {item for item in items if chapter_of(item) - {Path(wanted).stem}}
     config.hook.pytest_deselected(items=others)
     items[:] = [item for item in items if item not in others]
 
 
-def chapter_of(item, stems):
+def chapter_of(item):
     """Return the chapter that a test is about, in a set; often empty.
 
-    It is named by the test's file or by one of its parameters.
+    It is named by the test's file or by one of its parameters, which may be
+    an exercise: `attention.own_attention`.
     """
     parameters = getattr(item, "callspec", None)
     values = parameters.params.values() if parameters else ()
-    texts = {value for value in values if isinstance(value, str)}
-    names = {Path(text).stem for text in texts} & stems
-    return names or {item.path.stem.removeprefix("test_")} & stems
+    names = {Path(value).stem for value in values if isinstance(value, str)}
+    names |= {*re.findall(r"\w+(?=\.)", parameters.id if parameters else "")}
+    return names & STEMS or {item.path.stem.removeprefix("test_")} & STEMS
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -128,19 +127,7 @@ def chapter_run():
     one fails, and all who ask later are skipped.
     """
 
-    def run_of(name):
-        path = BOOK / f"{name}.ipynb"
-        cells.skip_if_failed(path)
-        notebook = Notebook.read(path)
-        try:
-            if path not in cells.RUNS:
-                cells.RUNS[path] = run(notebook)
-            cells.RUNS[path].finish()
-        except NotebookError as error:
-            cells.fail(str(error).partition(": ")[0], cells.explained(error))
-        return cells.RUNS[path]
-
-    return run_of
+    return lambda name: cells.run_of(BOOK / f"{name}.ipynb")
 
 
 @pytest.fixture(scope="session")

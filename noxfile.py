@@ -59,11 +59,11 @@ TOOLS = ["nbval", "pytest", "pytest-xdist", "PyYAML", "hypothesis"]
 # What Jupyter Book would install in versions of its own.
 SITE = """sphinx myst-nb sphinx-book-theme sphinx-comments sphinx-copybutton
 sphinx-design sphinx-external-toc sphinx-autoapi sphinxext-opengraph math-core
-ziamath fonttools brotli tinycss2""".split()
+ziamath fonttools brotli""".split()
 OWN_SETTINGS = """
 import sys
 
-sys.path.insert(0, "book/_ext")
+sys.path.insert(0, ".")
 for name in ("jupyter_book", "sphinx_multitoc_numbering"):
     extensions.remove(name)
 """

@@ -1,1 +1,1 @@
-"""What the commands run; CONTRIBUTING.md has a picture of the layers."""
+"""What the commands run, and what the tests compare with."""

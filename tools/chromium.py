@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from importlib.metadata import version
 
 NAMES = ["chromium", "chromium-browser", "google-chrome", "chrome"]
 # The browser itself shall be silent on the network, too.
@@ -14,18 +13,6 @@ MISSING = (
     "No Chromium or Chrome was found; "
     "install one, on Debian or Ubuntu with: apt install chromium"
 )
-# Debian brings Chromium and requirements.txt Playwright, each at its own time.
-UNFIT = (
-    "{path} does not work with Playwright {version}. Playwright 1.65.2 works "
-    "with Chromium 156; `{path} --version` says which one this is. Install "
-    "that Chromium, or raise Playwright in requirements.txt. ({error})"
-)
-
-
-class UnfitError(Exception):
-    """The browser cannot be driven; the message says what to do about it."""
-
-
 EVERYTHING = """
 * { content-visibility: visible !important }
 .sd-tab-content { display: block !important }
@@ -51,23 +38,8 @@ def arguments():
 
 
 def launch(playwright, path):
-    """Start a browser; return Playwright's handle of it.
-
-    Raises UnfitError if it does not start or cannot open a page.
-    """
-    from playwright.sync_api import Error  # here, as most need no browser
-
-    try:
-        browser = playwright.chromium.launch(
-            executable_path=path, args=arguments()
-        )
-        browser.new_page().close()
-    except Error as error:
-        first = str(error).strip().partition("\n")[0]
-        raise UnfitError(
-            UNFIT.format(path=path, version=version("playwright"), error=first)
-        ) from None
-    return browser
+    """Start a browser; return Playwright's handle of it."""
+    return playwright.chromium.launch(executable_path=path, args=arguments())
 
 
 def load(page, address=None):

@@ -131,6 +131,29 @@ class Notebook:
         first = cell.source.strip().split("\n")[0][:40]
         return f"{label(self.path)}, {part} {place} ({first!r})"
 
+    def text(self):
+        """Return what its file holds."""
+        return nbformat.v4.writes(self.node) + "\n"
+
+    def tidy(self):
+        """Leave in the notebook what belongs there, in one form; return it."""
+        nbformat.v4.upgrade(self.node)  # Colab saves 4.0, without ids of cells
+        self.node.metadata = nbformat.from_dict(METADATA)
+        for cell in self.cells:
+            for key in set(cell.metadata) - CELL_METADATA | {COLLAPSED}:
+                cell.metadata.pop(key, None)
+            if is_aside(cell):
+                cell.metadata[COLLAPSED] = True
+        for count, cell in enumerate(self.code, 1):
+            cell.source = titled(cell)
+            cell.execution_count = count
+            for output in cell.outputs:
+                if output.output_type != "stream":
+                    output.metadata = {}
+                if output.output_type == "execute_result":
+                    output.execution_count = count
+        return self
+
 
 def tags(cell):
     """Return a cell's tags as a set."""

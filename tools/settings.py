@@ -11,7 +11,6 @@ BOOK = ROOT / "book"
 HTML = ROOT / "_build" / "html"
 CONFIG = ROOT / "_config.yml"
 CONTENTS = ROOT / "_toc.yml"
-CITATION = ROOT / "CITATION.cff"
 CHANGELOG = ROOT / "CHANGELOG.md"
 REPOSITORY = r"(^repository:\n(?:[ #].*\n)*? +"
 ADDRESS = re.compile(REPOSITORY + r"url: https://github\.com/)(\S+)", re.M)
@@ -50,14 +49,6 @@ def config():
 def slug():
     """Return the repository as 'owner/name'."""
     return ADDRESS.search(CONFIG.read_text("utf-8"))[2]
-
-
-def site():
-    """Return the site's address, or "" if the repository has none so far."""
-    owner, name = slug().split("/")
-    if owner == "OWNER":
-        return ""
-    return f"https://{owner.lower()}.github.io/{name}/"
 
 
 def branch():

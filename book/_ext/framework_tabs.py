@@ -6,15 +6,12 @@ over the whole book and reads it from the address: `?framework=tensorflow`.
 """
 
 from itertools import groupby
-from pathlib import Path
 
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
-from sphinx.util import logging
 from sphinx_design.shared import create_component
 
 LABELS = {"pytorch": "PyTorch", "tensorflow": "TensorFlow"}
-logger = logging.getLogger(__name__)
 
 
 def framework(node):
@@ -41,52 +38,25 @@ class FrameworkTabs(SphinxTransform):
     default_priority = 500
 
     def apply(self):
-        cells = list(filter(framework, self.document.findall()))
-        source = Path(self.env.doc2path(self.env.docname))
-        if not cells and '"pytorch"' in source.read_text("utf-8"):
-            logger.warning(
-                "no cell tagged 'pytorch' is found, and there are some: "
-                "MyST-NB now marks cells in another way. Mend framework_tabs.",
-                location=self.env.docname,
-            )
+        cells = filter(framework, list(self.document.findall()))
         for parent in dict.fromkeys(cell.parent for cell in cells):
-            parent[:] = self.paired(parent.children)
+            parent[:] = paired(parent.children)
 
-    def paired(self, siblings):
-        """Return the siblings with each pair of runs in a tab set."""
-        runs = [
-            (name, list(run)) for name, run in groupby(siblings, framework)
-        ]
-        result = []
-        while runs:
-            name, cells = runs.pop(0)
-            after, twins = runs[0] if runs else (None, [])
-            is_pair = (name, after) == ("pytorch", "tensorflow")
-            if is_pair and len(cells) == len(twins):
-                del runs[0]
-                tab_set = create_component("tab-set", ["sd-tab-set"])
-                tab_set += [tab_item(name, cells), tab_item(after, twins)]
-                cells = [tab_set]
-            elif name:
-                self.warn(name, cells[0])
+
+def paired(siblings):
+    """Return the siblings with each pair of runs in a tab set."""
+    result, before = [], (None, [])
+    for name, run in groupby(siblings, framework):
+        cells = list(run)
+        if (before[0], name) == (*LABELS,) and len(before[1]) == len(cells):
+            tab_set = create_component("tab-set", ["sd-tab-set"])
+            tab_set += [tab_item(*before), tab_item(name, cells)]
+            result[-len(cells) :] = [tab_set]
+        else:
             result += cells
-        return result
-
-    def warn(self, name, cell):
-        needed = {
-            "pytorch": "followed directly by as many tagged 'tensorflow'",
-            "tensorflow": "preceded directly by as many tagged 'pytorch'",
-        }
-        logger.warning(
-            "cell %d (%s): a cell tagged '%s' must be %s.",
-            cell["cell_index"] + 1,
-            cell.astext().strip().partition("\n")[0],
-            name,
-            needed[name],
-            location=self.env.docname,
-        )
+        before = name, cells
+    return result
 
 
 def setup(app):
     app.add_transform(FrameworkTabs)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -2,23 +2,19 @@
 
 Links that leave the site need it whole: the canonical address of a page, and
 what sphinxext-opengraph tells those who show a link to it. While _config.yml
-holds the placeholder OWNER, git's remote `origin` says the repository; where
-that is not on GitHub, the site does without all that would lead nowhere.
+holds the placeholder OWNER, the site does without all that leads nowhere.
 """
 
 import re
-import subprocess
 
 from docutils import nodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
+from tools.settings import edition
+
 GITHUB = "https://github.com/"
 COLAB = "https://colab.research.google.com/github/"
-REMOTE = re.compile(
-    r"(?:https://(?:[^/@]*@)?|(?:ssh://)?git@)github\.com[:/]"
-    r"([\w-]+/[\w.-]+?)(?:\.git)?/?\s*"
-)
 NEEDS_ADDRESS = re.compile(r'<meta property="og:(?:url|image)[":].*\n')
 UNKNOWN = (
     "The site has no Colab, source and issue buttons, as _config.yml names no "
@@ -27,37 +23,27 @@ UNKNOWN = (
 logger = logging.getLogger(__name__)
 
 
-def repository(url, folder):
-    """Return the address of the repository, or "" if nobody has set it.
-
-    url: what _config.yml says; folder: where git is asked for `origin`.
-    """
-    if not url.startswith(f"{GITHUB}OWNER/"):
-        return url
-    ask = ["git", "-C", folder, "remote", "get-url", "origin"]
-    try:
-        answer = subprocess.run(ask, capture_output=True, text=True).stdout
-    except OSError:  # there is no git
-        return ""
-    remote = REMOTE.fullmatch(answer)
-    return f"{GITHUB}{remote[1]}" if remote else ""
+def is_set(address):
+    return not address.startswith(f"{GITHUB}OWNER/")
 
 
 def set_address(app, config):
     options = config.html_theme_options
-    before = options["repository_url"]
-    address = options["repository_url"] = repository(before, app.confdir)
-    if address:
+    address = options["repository_url"]
+    if is_set(address):
         owner, name = address.removeprefix(GITHUB).split("/")
         site = f"https://{owner.lower()}.github.io/{name}/"
         config.html_baseurl = config.ogp_site_url = site
     else:
-        buttons = ("repository", "issues", "source")
-        options |= {f"use_{button}_button": False for button in buttons}
+        for button in ("repository", "issues", "source"):
+            options[f"use_{button}_button"] = False
         app.connect("html-page-context", leave_out, priority=900)
-        app.connect("build-finished", say)
+        app.connect("build-finished", lambda *_: logger.info(UNKNOWN))
     config.ogp_site_name = config.html_title
-    app.colab = [url.replace(GITHUB, COLAB) for url in (before, address)]
+    version, date = edition()
+    is_it = options["repository_branch"] == version  # its tag
+    text = f"{'Edition' if is_it else 'After edition'} {version}, {date}."
+    options["extra_footer"] += f' <span class="edition">{text}</span>'
 
 
 class OwnLinks(SphinxPostTransform):
@@ -70,15 +56,15 @@ class OwnLinks(SphinxPostTransform):
     default_priority = 500  # before Sphinx collects the links to be asked
 
     def run(self):
-        old, new = self.app.colab
+        address = self.config.html_theme_options["repository_url"]
+        own = f"{address.replace(GITHUB, COLAB)}/blob/"
         for link in list(self.document.findall(nodes.reference)):
             target = link.get("refuri", "")
-            if target.startswith(f"{old}/") and new:
-                target = target.replace(old, new)
+            if target.startswith(own) and is_set(address):
                 link["refuri"] = target.replace(
                     "/blob/main/book/", "/blob/editions/pytorch/"
                 )
-            elif target.startswith(f"{old}/"):
+            elif target.startswith(own):
                 link.parent.parent.remove(link.parent)
 
 
@@ -87,12 +73,6 @@ def leave_out(app, name, template, context, doctree):
         context["metatags"] = NEEDS_ADDRESS.sub("", context["metatags"])
 
 
-def say(app, exception):
-    if not exception:
-        logger.info(UNKNOWN)
-
-
 def setup(app):
     app.connect("config-inited", set_address)
     app.add_post_transform(OwnLinks)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

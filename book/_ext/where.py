@@ -6,30 +6,23 @@ adds the section. The bar also has the choice between two readings, where a
 page has something to fold.
 """
 
-import sys
-from pathlib import Path
-
 from docutils import nodes
 
-ROOT = Path(__file__).parents[2]
-sys.path.append(str(ROOT))  # what tests count is what the page says
-
-from tools.markdown import headings  # noqa: E402
-from tools.notebooks import Notebook  # noqa: E402
-from tools.rules.exercises import EXERCISE  # noqa: E402
-from tools.rules.reading import minutes  # noqa: E402
-from tools.settings import chapters  # noqa: E402
+from tools.markdown import headings
+from tools.notebooks import Notebook
+from tools.rules.exercises import EXERCISE
+from tools.rules.reading import minutes
+from tools.settings import ROOT, chapters
 
 
 def facts(name):
     """Return how long a chapter takes, and how many exercises it has."""
     notebook = Notebook.read(ROOT / f"{name}.ipynb")
-    titles = [
-        title
+    exercises = sum(
+        bool(EXERCISE.fullmatch(title))
         for cell in notebook.markdown
         for _, title in headings(cell.source)
-    ]
-    exercises = sum(bool(EXERCISE.fullmatch(title)) for title in titles)
+    )
     time = 5 * round(minutes(notebook) / 5)
     return f"about {time} minutes · {exercises} exercises"
 
@@ -45,8 +38,7 @@ def add_facts(app, doctree):
 
 def add_place(app, name, template, context, doctree):
     numbers = {page: n for n, page in enumerate(chapters(), 1)}
-    body = context.get("body", "")
-    context["has_readings"] = '<details class="side-road"' in body
+    context["has_readings"] = "side-road" in context.get("body", "")
     if name in numbers:
         context["place"] = numbers[name], context["title"]
     relations = app.env.collect_relations().get(name, [None, None, None])
@@ -57,7 +49,6 @@ def add_place(app, name, template, context, doctree):
 
 
 def setup(app):
-    # Behind side_roads.py, which looks at the first section's children.
+    # Behind folds.py, which looks at the first section's children.
     app.connect("doctree-read", add_facts, priority=950)
     app.connect("html-page-context", add_place)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

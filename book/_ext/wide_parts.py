@@ -1,11 +1,10 @@
 """Let equations and outputs that are wider than the page scroll.
 
+The theme gives every part of the class below a scrollbar and, while it is too
+wide for the page, a stop of the Tab key.
+
 A comment at the end of a line of code, which is often a shape, and the line
 are parts of their own: custom.css puts the comment above the line on a phone.
-
-The theme gives every part of the class below a scrollbar and, while it is too
-wide for the page, a stop of the Tab key. Names in the code of a table may
-break between their words.
 """
 
 import re
@@ -13,12 +12,8 @@ import re
 from docutils import nodes
 
 SCROLLS = "pst-scrollable-table-container"
-
-CELL = re.compile("<td(?:(?!<td).)*?</td>", re.S)  # some stay open
-CODE = re.compile('(?<=<span class="pre">)[^<]+')
 PRE = re.compile(r"(?<=<pre>).*?(?=</pre>)", re.S)
 COMMENTED = re.compile(r'(?m)^( *)(\S.*)(<span class="c1">#.*</span>)$')
-BETWEEN_WORDS = re.compile(r"(?<=\w[._(=])(?=[A-Za-z_])|(?<=[a-z])(?=[A-Z])")
 
 
 def is_wide(node):
@@ -31,16 +26,6 @@ def is_wide(node):
 def let_scroll(app, doctree):
     for node in doctree.findall(is_wide):
         node["classes"].append(SCROLLS)
-
-
-def let_break(app, name, template, context, doctree):
-    if "body" in context:
-        context["body"] = CELL.sub(
-            lambda cell: CODE.sub(
-                lambda code: BETWEEN_WORDS.sub("<wbr/>", code[0]), cell[0]
-            ),
-            context["body"],
-        )
 
 
 def part_comments(app, name, template, context, doctree):
@@ -61,8 +46,6 @@ def parted(line):
 
 
 def setup(app):
-    app.connect("html-page-context", let_break)
+    app.connect("doctree-read", let_scroll)
     # Behind lean_pages.py, which leaves out the marks of spaces.
     app.connect("html-page-context", part_comments, priority=950)
-    app.connect("doctree-read", let_scroll)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -24,7 +24,11 @@ from cellbycell.common.finetune import (
 from cellbycell.common.llama import LlamaConfig, llama_parts
 from cellbycell.common.masks import largest_change
 from cellbycell.common.mixture_of_experts import deepseek_config
-from cellbycell.common.multi_head_attention import head_width, mask_per_head
+from cellbycell.common.multi_head_attention import (
+    head_width,
+    layer_projections,
+    mask_per_head,
+)
 from cellbycell.common.parallel import (
     Board,
     count_letters,
@@ -63,6 +67,7 @@ __all__ = [
     "judge",
     "largest_change",
     "layer_parameters",
+    "layer_projections",
     "learning_rate",
     "llama_parts",
     "mask_per_head",

@@ -19,7 +19,7 @@ def head_width(d_model, num_heads):
     return d_model // num_heads
 
 
-def _projections(layer):
+def layer_projections(layer):
     """Return a layer's four projections: query, key, value, output."""
     first = [layer.query_proj, layer.key_proj, layer.value_proj]
     return [*first, layer.output_proj]

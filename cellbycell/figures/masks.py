@@ -6,8 +6,7 @@ from ..names import LETTERS, encode_names
 from .moving import show_mistake, show_states
 from .parts import SHADES, weights_table
 
-# Beyond the shades of the shares from 0 to 1: NaN is orange, blocked white.
-COLOURS, NAN, BLOCKED = [*SHADES, "#b35806", "#ffffff"], 1.05, 1.1
+NAN, ORANGE = 1.05, "#b35806"  # a share, and its colour behind all others
 FATES = [
     "All their weights are NaN, and one step of training spreads it.",
     "They see all positions alike, blocked or not: the plain mean.",
@@ -52,9 +51,8 @@ def show_masks(tokens, scores):
         return said, parts
 
     def draw(parts):
-        shares = np.array([share for _, share in parts.values()])
-        weights = np.where(shares == BLOCKED, np.nan, shares)
-        return weights_table(tokens, tokens, weights.reshape(scores.shape))
+        shares = np.array([share for _, share in parts.values()], float)
+        return weights_table(tokens, tokens, shares.reshape(scores.shape))
 
     boxes = {"type": "checkbox", "choices": [*words, "pads"]}
     more = {"type": "checkbox", "choices": ["causal", "pads' rows"]}
@@ -71,7 +69,7 @@ def show_masks(tokens, scores):
         ],
         state,
         draw,
-        shades=COLOURS,
+        shades=[*SHADES, ORANGE],
     )
 
 
@@ -92,11 +90,11 @@ def filled_softmax(scores, mask, fill):
 
 
 def _cell(weight, allowed):
-    """Return the text of a weight, and the share that colours it."""
+    """Return the text of a weight, and its share, None for no colour."""
     if np.isnan(weight):
         return "nan", NAN
     share = round(float(weight), 2)
-    return f"{share:.2f}", share if allowed or weight else BLOCKED
+    return f"{share:.2f}", share if allowed or weight else None
 
 
 def names_by(run):

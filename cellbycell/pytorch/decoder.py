@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from cellbycell.common.multi_head_attention import _projections
+from cellbycell.common.multi_head_attention import layer_projections
 from cellbycell.pytorch.encoder import (
     AddAndNorm,
     Encoder,
@@ -201,7 +201,7 @@ def _torch_weights(layer):
         attentions.append(layer.cross_attention)
         norms.insert(1, layer.around_cross_attention.norm)
     for attention in attentions:
-        *packed, output = _projections(attention)
+        *packed, output = layer_projections(attention)
         yield torch.cat([proj.weight for proj in packed])
         yield torch.cat([proj.bias for proj in packed])
         yield from output.parameters()

@@ -11,8 +11,8 @@ import numpy as np
 import tensorflow as tf
 
 from cellbycell.common.multi_head_attention import (
-    _projections,
     head_width,
+    layer_projections,
     mask_per_head,
 )
 from cellbycell.tensorflow.attention import attend_tf
@@ -62,7 +62,7 @@ class MultiHeadAttentionTF(keras.layers.Layer):
         self.value_proj = keras.layers.Dense(d_model)
         self.output_proj = keras.layers.Dense(d_model)
         self.dropout = keras.layers.Dropout(dropout)
-        for proj in _projections(self):
+        for proj in layer_projections(self):
             proj.build((None, d_model))
         self.built = True  # nothing is left for the first call
 
@@ -83,7 +83,7 @@ def to_keras_layer(layer):
     theirs = keras.layers.MultiHeadAttention(*heads)
     theirs.build((None, None, d_model), (None, None, d_model))
     arrays = []
-    for proj in _projections(layer)[:3]:
+    for proj in layer_projections(layer)[:3]:
         kernel, bias = proj.get_weights()
         arrays += [kernel.reshape(d_model, *heads), bias.reshape(heads)]
     kernel, bias = layer.output_proj.get_weights()

@@ -1,4 +1,4 @@
-"""What the landing page says: how long the book takes, and two pictures."""
+"""The two pictures of the landing page show what trained models give."""
 
 import math
 import re
@@ -23,32 +23,14 @@ from cellbycell.pytorch import (
     llama_weights,
     name_loss,
 )
-from tools.notebooks import Notebook
-from tools.rules.reading import MAX_MINUTES, minutes
-from tools.run.claims import NUMBERS
-from tools.settings import BOOK, ROOT, chapters
+from tools.settings import BOOK
 
-INDEX = (BOOK / "index.md").read_text("utf-8")
-WORDS = {value: word for word, value in NUMBERS.items()}
 PAIRS = {
     "life is short": [*3 * ["la vie est courte"], "la vie est brève"],
     "life is long": 4 * ["la vie est longue"],
     "day is short": [*3 * ["le jour est court"], "le jour est bref"],
     "day is long": 4 * ["le jour est long"],
 }
-
-
-def test_it_counts_the_chapters_and_the_hours():
-    read = [Notebook.read(ROOT / f"{name}.ipynb") for name in chapters()]
-    assert f"The book has {WORDS[len(read)]} chapters." in INDEX
-    assert f"at most {MAX_MINUTES} minutes" in INDEX
-    hours = round(sum(map(minutes, read)) / 60)
-    assert f"about {WORDS[hours]} hours" in INDEX
-    said = re.findall(r"(?m)^- \*\*.*?(\w+) (?:more )?hours\.\*\*", INDEX)
-    detour, *_ = (n for n in read if n.path.stem == "position_similarity")
-    parts = read[:5], read[5:11], read[11:16], read[16:]
-    times = [sum(minutes(n) for n in p if n is not detour) for p in parts]
-    assert said == [WORDS[round(time / 60)] for time in times]
 
 
 def test_the_picture_shows_what_a_trained_model_gives():

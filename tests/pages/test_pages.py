@@ -1,7 +1,7 @@
 """The pages around the chapters: each leads where it should, and to all.
 
-What the pages say in numbers is tested in test_numbers.py; that their links
-resolve, by the build, which takes a warning for an error.
+That their links resolve is tested by the build, which takes a warning for an
+error.
 """
 
 import re
@@ -9,12 +9,12 @@ from functools import cache
 
 import pytest
 
+from tools.commands import pages as written
 from tools.markdown import anchor, links, sections
 from tools.notebooks import Notebook, paths
-from tools.rules import pages
 from tools.rules.common import CASES, OTHERS
-from tools.rules.links import BIBLIOGRAPHY
-from tools.run.claims import SOURCE
+from tools.rules.tables import unknown_names
+from tools.run.claims import BIBLIOGRAPHY, SOURCE, faults
 from tools.settings import BOOK, ROOT, chapters, contents
 
 CHAPTERS = [ROOT / f"{name}.ipynb" for name in chapters()]
@@ -97,7 +97,7 @@ def test_every_mistake_is_reached_from_a_symptom():
 
 def test_the_names_of_the_notation_page_are_the_code_s():
     notebooks = [read(path) for path in paths()]
-    fail_with(pages.unknown_names(read(BOOK / "notation.md"), notebooks))
+    fail_with(unknown_names(read(BOOK / "notation.md"), notebooks))
 
 
 @pytest.mark.parametrize("place", range(len(CHAPTERS)))
@@ -128,7 +128,30 @@ def test_each_chapter_says_on_which_earlier_ones_it_builds(place):
         )
 
 
-def test_the_readme_lists_the_chapters_in_their_order():
-    readme = (ROOT / "README.md").read_text("utf-8")
-    listed = re.findall(r"\]\(book/(\w+\.ipynb)\)", readme)
-    assert listed == [path.name for path in CHAPTERS]
+def test_what_the_pages_say_of_the_chapters_is_written():
+    if stale := written.stale():
+        names = ", ".join(path.name for path in stale)
+        fail_with([f"{names} would be written otherwise; run: make pages"])
+
+
+@pytest.mark.parametrize("name", ["notation", "symptoms"])
+def test_a_number_of_a_page_comes_from_somewhere(name):
+    fail_with(faults(words(BOOK / f"{name}.md")))
+
+
+def test_each_question_has_a_marking_note():
+    """And marking.md has the parts of the page, and no other note."""
+    asked = [
+        (f"{titles[-1]}, for {kind}", re.findall(r"(?m)^(\d+)\. ", block))
+        for titles, text in headed(BOOK / "teach.md")
+        if "Questions" in titles
+        for kind, block in re.findall(
+            r"(?s)\*\*For ([\w ]+)\*\*(.*?(?=\*\*For|$))", text
+        )
+    ]
+    marked = [
+        (titles[-1], re.findall(r"(?m)^(\d+)\. ", text))
+        for titles, text in headed(BOOK / "marking.md")
+        if len(titles) > 1 and text
+    ]
+    assert asked and marked == asked

@@ -14,7 +14,7 @@ import pytest
 from tools import chromium
 from tools.notebooks import Notebook
 from tools.server import serving
-from tools.settings import BOOK, HTML, ROOT, config, contents
+from tools.settings import HTML, ROOT, config, contents
 
 SCREEN = {
     "media": "screen",
@@ -57,10 +57,8 @@ def notebook():
 @pytest.fixture(scope="session")
 def repository():
     """Return the repository's address, or "" if the site was built without."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(BOOK / "_ext")
-        import site_address
-    return site_address.repository(config()["repository"]["url"], ROOT)
+    address = config()["repository"]["url"]
+    return "" if "/OWNER/" in address else address
 
 
 @pytest.fixture(scope="session")

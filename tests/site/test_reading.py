@@ -1,7 +1,5 @@
 """A first reading: what is folded, what opens it, where the reader is."""
 
-import pytest
-
 from tools.chromium import load
 from tools.settings import chapters
 
@@ -16,58 +14,6 @@ def everything(page):
 
 def opened(page):
     return page.locator(OPEN).count()
-
-
-@pytest.mark.parametrize("chapter", chapters())
-def test_side_roads_and_folded_cells_in_a_row_are_folded(look, chapter):
-    page = look(chapter)
-    roads = page.locator(ROADS).evaluate_all("""all => all.map(road => [
-        road.open, road.parentElement.localName,
-        ...[...road.querySelector("summary").children].map(
-            part => part.localName)])""")
-    assert roads
-    for is_open, parent, heading, *words in roads:  # what there is to click
-        assert not is_open and parent == "section"
-        assert heading in ("h2", "h3") and words in (["p"], [])
-    lines = page.locator(f"{ROADS} > summary").evaluate_all(
-        "all => all.map(line => line.getBoundingClientRect().height)"
-    )
-    assert max(lines) < 50  # each is one line
-    runs = page.locator("details.run").evaluate_all(
-        """all => all.map(run => [run.querySelector("summary").innerText,
-            run.children.length - 1, run.open,
-            !run.querySelector(".cell_output")])"""
-    )
-    for summary, count, is_open, without_output in runs:
-        assert summary == f"Code in {count} folded cells"
-        assert count > 2 and not is_open and without_output
-
-
-@pytest.mark.parametrize("chapter", chapters())
-def test_a_picture_and_a_verdict_have_one_bar(look, chapter):
-    bars = (
-        look(chapter)
-        .locator("details.hide")
-        .evaluate_all(
-            """all => all.map(bar => [bar.closest("section").id,
-            bar.querySelector("summary").textContent.trim(),
-            bar.closest(".cell").querySelector(".cell_output") !== null,
-            bar.closest("#exercises") !== null])"""
-        )
-    )
-    assert bars
-    empty = [
-        title
-        for section, title, has_output, _ in bars
-        if not has_output and section != "setup"
-    ]
-    assert not any(title.startswith("Interactive: ") for title in empty)
-    checks = [
-        section
-        for section, title, _, is_exercise in bars
-        if is_exercise and title.startswith("Check: ")
-    ]
-    assert checks and len(checks) == len(set(checks))
 
 
 def test_everything_is_opened_and_remembered_over_the_book(visit, site):

@@ -1,13 +1,10 @@
 """The search: one field, by mouse and keyboard, and the best result first."""
 
-import re
-from functools import partial
-
 import pytest
 
-from tools.settings import chapters, contents
+from tools.settings import contents
 
-HOME, CHAPTER = contents()[0], chapters()[0]
+HOME = contents()[0]
 # The page is loaded once for many searches, and without the extracts, for
 # which it would read each page that it has found.
 SEARCH = """async words => {
@@ -18,7 +15,7 @@ SEARCH = """async words => {
     while (!Search.status.textContent)
         await new Promise(done => setTimeout(done, 5));
     return Array.from(list.querySelectorAll("li a"),
-        link => [link.getAttribute("href"), link.textContent]);
+        link => link.getAttribute("href"));
 }"""
 # What learners type, and where the first result has to lead.
 FIRST = """
@@ -54,7 +51,7 @@ warmup: training#warm-up
 learning rate schedule: training#warm-up
 label smoothing: training#
 overfit one batch: testing#
-checkpoint: practice#
+checkpoint: llama#from-a-folder
 mixture of experts: families#a-mixture-of-experts
 moe: families#a-mixture-of-experts
 weight tying: llama#
@@ -82,31 +79,16 @@ def test_one_search_field_opens_and_closes(visit, width):
     assert fields.evaluate("e => e === document.activeElement")
 
 
-@pytest.fixture
-def search(visit):
-    """Return a function: words -> [address, title] of each page found."""
-    return partial(visit("search").evaluate, SEARCH)
-
-
-def test_search_finds_a_word_of_each_chapter(search, notebook):
-    missed = []
-    for chapter in chapters():
-        prose = notebook(chapter).markdown[1].source
-        word = max(re.findall(r"[a-z]+", prose), key=len)
-        if not any(href.startswith(chapter) for href, _ in search(word)):
-            missed.append(f"{chapter}: {word}")
-    assert missed == []
-
-
-def test_search_puts_the_best_first(search):
-    missed = []
+def test_search_puts_the_best_first(visit):
+    page, missed = visit("search"), []
     for line in FIRST.strip().splitlines():
         words, place = line.split(": ")
-        page, mark, anchor = place.partition("#")
-        found = search(words)
-        first = found[0][0] if found else "nothing"
-        if not first.startswith(f"book/{page}.html{mark}{anchor}"):
-            missed.append(f"{words}: {first}, not {place}")
+        name, mark, anchor = place.partition("#")
+        found = page.evaluate(SEARCH, words)
+        if not found or not found[0].startswith(
+            f"book/{name}.html{mark}{anchor}"
+        ):
+            missed.append(f"{words}: {found[:1]}, not {place}")
     assert not missed, "\n".join(missed)
 
 
@@ -116,34 +98,25 @@ def test_a_search_without_a_result_leads_to_topics(visit):
     page.wait_for_url("**/topics.html")
 
 
-def test_words_that_were_searched_are_not_marked_for_ever(visit, site):
-    page = visit("search", "?q=cell+by+cell")
-    page.locator("#search-results li a").first.click()
-    page.wait_for_url(f"{site}book/*")
-    page.wait_for_timeout(100)
-    assert page.locator(".highlighted").count() == 0
-
-
 @pytest.mark.parametrize(
-    ("words", "page_name", "extract_has", "place"),
+    ("words", "address", "place"),
     [
-        ("padding changes output", "book/symptoms", "padding", "> :is(h2,h3)"),
-        ("teacher forcing", "book/decoder", "teacher forcing", "strong"),
+        ("padding changes output", "symptoms.html#", ":target > :is(h2, h3)"),
+        ("scatter", "*.html", "article :text('scatter'):visible"),
     ],
 )
 def test_a_result_has_an_extract_and_leads_to_its_place(
-    visit, site, words, page_name, extract_has, place
+    visit, site, words, address, place
 ):
     page = visit("search", f"?q={words.replace(' ', '+')}")
     first = page.locator("#search-results li").first
     extract = first.locator("p.context")
     extract.wait_for()
-    assert extract_has in extract.text_content().lower()
-    link = first.locator("a")
-    page.wait_for_function(
-        "link => link.href.includes('#')", arg=link.element_handle()
-    )
-    link.click()
-    page.wait_for_url(f"{site}{page_name}.html*#*")
-    shown = page.locator(f":target {place}").all_text_contents()
-    assert any(extract_has in text.lower() for text in shown)
+    assert words.partition(" ")[0] in extract.text_content().lower()
+    first.locator("a").click()
+    page.wait_for_url(f"{site}book/{address}*")
+    page.wait_for_function("scrollY > 0")
+    top = page.locator(place).first.bounding_box()["y"]
+    assert 0 < top < 800
+    # Sphinx would mark the words here and, by its storage, for ever.
+    assert page.locator(".highlighted").count() == 0

@@ -1,11 +1,8 @@
 """PyTorch or TensorFlow: the tabs, and the choice that the site keeps."""
 
-from itertools import groupby
-
 import pytest
 
 from tools.chromium import load
-from tools.notebooks import tags
 from tools.settings import chapters
 
 CHAPTER = chapters()[0]
@@ -16,19 +13,6 @@ def assert_all_show(page, framework):
     shown = page.locator(".sd-tab-label").evaluate_all("""all => all.map(e =>
         [e.textContent.trim(), !!e.nextElementSibling.offsetParent])""")
     assert shown == [[name, name == framework] for name, _ in shown] != []
-
-
-@pytest.mark.parametrize("chapter", chapters())
-def test_each_pair_of_cells_is_a_set_of_tabs(look, notebook, chapter):
-    page = look(chapter)
-    runs = groupby(
-        notebook(chapter).cells, lambda cell: "pytorch" in tags(cell)
-    )
-    pairs = sum(is_pytorch for is_pytorch, _ in runs)
-    assert page.locator(".sd-tab-set").count() == pairs > 0
-    labels = page.locator(".sd-tab-label").all_text_contents()
-    assert [label.strip() for label in labels] == FRAMEWORKS * pairs
-    assert_all_show(page, "PyTorch")
 
 
 def test_choice_holds_on_every_page_and_is_kept(visit, site):

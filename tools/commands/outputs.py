@@ -1,4 +1,4 @@
-"""Execute notebooks in a fresh kernel and store what they print.
+"""Run notebooks, each in a new process, and store what they print.
 
 `make outputs`, or of one chapter, `make outputs NB=book/masks.ipynb`. A
 notebook is written whole or not at all; what agrees with the stored outputs
@@ -6,97 +6,60 @@ stays as it is, so a second run changes no byte.
 """
 
 import os
-import re
 import shutil
-import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
 from pathlib import Path
 
 import nbformat
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
 
 from tools.notebooks import (
-    CELL_METADATA,
-    COLLAPSED,
     DIED,
-    HANGS,
-    METADATA,
     Notebook,
     NotebookError,
-    is_aside,
     label,
     paths,
     remedy,
-    titled,
 )
+from tools.run.chapter import SECONDS, Run
 from tools.run.compare import ENVIRONMENT, settle
 
-CELL_TIMEOUT = 300  # seconds
-LINE = re.compile(r"(?:Cell In\s*\[\d+\], )?line (\d+)")
 
+def execute(notebook, seconds=SECONDS):
+    """Return a copy of a notebook with the outputs of a new process.
 
-def execute(notebook):
-    """Return a copy of a notebook with the outputs of a fresh kernel.
-
-    Raises NotebookError naming the cell that fails, and its line.
+    Raises NotebookError naming the cell that fails, or takes longer.
     """
     new = Notebook(notebook.path, nbformat.from_dict(notebook.node))
-    client = NotebookClient(
-        new.node,
-        timeout=CELL_TIMEOUT,
-        kernel_name="python3",
-        coalesce_streams=True,  # or timing decides where a loop's output ends
-        # As under nbval, where pytest makes the kernel leave native lines be.
-        extra_arguments=["--IPKernelApp.capture_fd_output=False"],
-        resources={"metadata": {"path": str(notebook.path.parent)}},
-    )
-    where = f"{label(notebook.path)}, at the start"
-    try:
-        # Not client.execute(), which takes a signal for a kernel's death.
-        with client.setup_kernel(stderr=subprocess.DEVNULL):  # native lines
-            for place, cell in enumerate(new.cells):
-                where = new.name(cell)
-                client.execute_cell(cell, place)
-    except CellExecutionError as error:
-        line = LINE.search(re.sub(r"\x1b\[[\d;]*m", "", error.traceback))
-        said = f"{error.ename}: {error.evalue}"
-        if line:
-            where += f", line {line[1]}"
-            source = cell.source.split("\n")[int(line[1]) - 1 :]
-            said += f"\n    {source[0].strip()}" if source else ""
-        raise NotebookError(f"{where}: {said}") from None
-    except TimeoutError:
-        raise NotebookError(f"{where}: {HANGS.format(CELL_TIMEOUT)}") from None
-    except RuntimeError:
-        raise NotebookError(f"{where}: {DIED}") from None
+    with ProcessPoolExecutor(1, get_context("spawn"), leave_native) as pool:
+        try:
+            outputs = pool.submit(outputs_of, notebook, seconds).result()
+        except BrokenProcessPool:
+            raise NotebookError(f"{label(notebook.path)}: {DIED}") from None
+    for cell, given in zip(new.code, outputs, strict=True):
+        cell.outputs = given
     return new
 
 
+def leave_native():
+    """Let nobody see what libraries write past Python's streams."""
+    for stream in (1, 2):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+
+
+def outputs_of(notebook, seconds):
+    """Return the outputs of each code cell."""
+    return Run(notebook).finish(seconds=seconds).outputs
+
+
 def normalise(old, new):
-    """Leave in a notebook what belongs there, in one form.
+    """Return a notebook with what belongs there, in one form.
 
     old: the notebook as stored, whose outputs stay where they agree.
     """
-    nbformat.v4.upgrade(new.node)  # Colab saves 4.0, without ids of cells
-    new.node.metadata = nbformat.from_dict(METADATA)
-    for cell in new.cells:
-        for key in set(cell.metadata) - CELL_METADATA:
-            del cell.metadata[key]
-        if cell.cell_type == "code":
-            cell.source = titled(cell)
-        cell.metadata.pop(COLLAPSED, None)
-        if is_aside(cell):
-            cell.metadata[COLLAPSED] = True
-    for count, (cell, was) in enumerate(
-        zip(new.code, old.code, strict=True), 1
-    ):
-        cell.execution_count = count
-        for output in cell.outputs:
-            if output.output_type != "stream":
-                output.metadata = {}
-            if output.output_type == "execute_result":
-                output.execution_count = count
+    for cell, was in zip(new.tidy().code, old.code, strict=True):
         cell.outputs = settle(was.outputs, cell.outputs)
     return new
 
@@ -106,7 +69,7 @@ def write(notebook):
     path = notebook.path.resolve()
     part = path.with_suffix(".part")
     try:
-        part.write_text(nbformat.writes(notebook.node) + "\n", "utf-8")
+        part.write_text(notebook.text(), "utf-8")
         if path.exists():
             shutil.copymode(path, part)
         os.replace(part, path)

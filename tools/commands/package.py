@@ -9,10 +9,8 @@ the package alone. Everything else in cellbycell/ is written by hand.
 """
 
 import ast
-import builtins
 import shutil
 import subprocess
-import symtable
 import sys
 
 from tools.notebooks import Notebook, tags
@@ -65,10 +63,15 @@ def modules(notebooks):
                 for name, home in homes.items()
                 if home.split(".")[1] in (part, "common")
             }
-            lines = needed(cells, made, known, notebook)
+            read = set().union(*(names_in(cell.source) for cell in cells))
+            lines = {
+                line  # ruff takes those away that nobody uses
+                for name, line in known.items()
+                if name not in made and ("." not in name or name in read)
+            }
             docstring = DOCSTRING.format(title=title, part=part)
             texts = ("\n" + text_of(cell) + "\n" for cell in cells)
-            text = "\n".join([docstring, *lines, "", *texts])
+            text = "\n".join([docstring, *sorted(lines), "", *texts])
             found[f"{part}/{stem}.py"] = text
     for part, of_module in names.items():
         lines = [f'"""{PARTS[part]}"""\n']
@@ -139,37 +142,6 @@ def defined(source):
     return found
 
 
-def needed(cells, made, known, notebook):
-    """Return the import lines of a module. Raises PackageError."""
-    lines = set()
-    for cell in cells:
-        for name in free_names(cell.source) - made - {*dir(builtins)}:
-            if name not in known:
-                raise PackageError(
-                    f"{notebook.name(cell)}: is to be exported and uses "
-                    f"{name}, which no exported cell above it defines. Give "
-                    "that cell the tag export."
-                )
-            lines.add(known[name])
-        dotted = {name for name in names_in(cell.source) if "." in name}
-        lines |= {known[name] for name in dotted & known.keys()}
-    return sorted(lines)
-
-
-def free_names(source):
-    """Return the names that a cell reads and does not bind itself."""
-    table, free = symtable.symtable(source, "cell", "exec"), set()
-    tables = [table]
-    while tables:
-        table = tables.pop()
-        tables += table.get_children()
-        for symbol in table.get_symbols():
-            outside = symbol.is_global() or table.get_type() == "module"
-            if outside and symbol.is_referenced():
-                free.add(symbol.get_name())
-    return free - {*defined(source)}
-
-
 def text_of(cell):
     """Return a cell's text without its title."""
     lines = cell.source.split("\n")
@@ -177,8 +149,17 @@ def text_of(cell):
 
 
 def formatted(text):
-    """Return code as ruff sorts and lays it out. Raises PackageError."""
-    for command in (["check", "--fix", "--select=I,F401"], ["format"]):
+    """Return code as ruff sorts and lays it out.
+
+    Raises PackageError, if a cell uses a name that none of those above it
+    imports, or defines with the tag export.
+    """
+    fix = ["check", "--fix"]
+    for command in (
+        [*fix, "--select=F401,F821"],
+        [*fix, "--select=I"],
+        ["format"],
+    ):
         ruff = [sys.executable, "-m", "ruff", *command, "--quiet", "-"]
         ruff += ["--stdin-filename", "cellbycell/module.py"]
         done = subprocess.run(

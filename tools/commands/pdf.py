@@ -141,10 +141,7 @@ def main():
     if path is None:
         sys.exit(f"The book was not printed. {chromium.MISSING}")
     with sync_playwright() as playwright:
-        try:
-            browser = chromium.launch(playwright, path)
-        except chromium.UnfitError as error:
-            sys.exit(f"The book was not printed. {error}")
+        browser = chromium.launch(playwright, path)
         print_book(open_book(browser), PDF)
         browser.close()
     print(f"The book is printed: open {PDF}")

@@ -10,7 +10,6 @@ tools/commands/release.py sets it.
 import re
 import sys
 
-from tools.commands import edition
 from tools.notebooks import paths
 from tools.settings import ADDRESS, BOOK, BRANCH, CONFIG, ROOT, slug
 
@@ -47,9 +46,25 @@ def rename(new, branch="main"):
             path.read_text("utf-8"),
         )
         changes[path] = re.sub(r"(?<=/blob/)[^/\s]+(?=/book/)", branch, text)
+    citation = ROOT / "CITATION.cff"
+    changes[citation] = cited(citation.read_text("utf-8"), new)
     for path, text in changes.items():
         path.write_text(text, "utf-8", newline="\n")
-    edition.write()
+
+
+def cited(text, slug):
+    """Return CITATION.cff's text with where the book is, if that is known."""
+    owner, name = slug.split("/")
+    lines = [
+        f'url: "https://{owner.lower()}.github.io/{name}/"\n',
+        f'repository-code: "https://github.com/{slug}"\n',
+    ]
+    lines = lines if owner != "OWNER" else []
+    return re.sub(
+        r"(?m)^( *)title: .*\n",
+        lambda m: m[0] + "".join(m[1] + line for line in lines),
+        re.sub(r"(?m)^ *(?:url|repository-code): .*\n", "", text),
+    )
 
 
 def main(arguments):

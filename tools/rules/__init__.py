@@ -2,7 +2,7 @@
 
 A rule takes a Notebook and yields one message for each fault; those of book.py
 and pages.py take several. No rule imports a framework or runs a cell. RULES
-lists them; tests/proof shows for each that a chapter with the fault
+lists them; tests/tools shows for each that a chapter with the fault
 is rejected.
 """
 

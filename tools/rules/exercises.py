@@ -6,7 +6,8 @@ from tools.markdown import sections
 from tools.rules.common import folded, rule
 
 EXERCISE = re.compile(
-    r"Exercise (\d+): .+ \((easy|medium|hard), \d+ minutes\)"
+    r"Exercise (\d+): (?P<title>.+) "
+    r"\((?P<level>easy|medium|hard), (?P<minutes>\d+) minutes\)"
 )
 
 

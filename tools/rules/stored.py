@@ -5,14 +5,7 @@ import re
 import nbformat
 
 from tools.markdown import outside_code
-from tools.notebooks import (
-    CELL_METADATA,
-    COLLAPSED,
-    METADATA,
-    is_aside,
-    remedy,
-    tags,
-)
+from tools.notebooks import Notebook, remedy, tags
 from tools.rules.common import rule
 
 MAX_OUTPUT_LINES = 12
@@ -24,14 +17,23 @@ EMBEDDED = rf"(?:<\w+\s[^>]*?|!\[[^\]]*\]\(){HOST}"
 
 
 @rule
-def executed_in_order(notebook):
-    for number, cell in enumerate(notebook.code, 1):
-        if cell.execution_count != number:
-            yield (
-                f"{notebook.name(cell)}: has the execution count "
-                f"{cell.execution_count}: it was edited and not executed, or "
-                f"its outputs were cleared. Run: {remedy(notebook.path)}"
-            )
+def file_is_as_it_was_stored(notebook):
+    new = Notebook(notebook.path, nbformat.from_dict(notebook.node)).tidy()
+    both = zip(notebook.cells, new.cells, strict=True)
+    places = [notebook.name(cell) for cell, stored in both if cell != stored]
+    text = notebook.path.exists() and notebook.path.read_text("utf-8")
+    if new.node != notebook.node or text and text != new.text():
+        yield (
+            f"{', '.join(places) or notebook.path.name}: edited and not run, "
+            f"or saved by another program. Run: {remedy(notebook.path)}"
+        )
+
+
+@rule
+def tags_are_known(notebook):
+    for cell in notebook.cells:
+        if unknown := tags(cell) - TAGS:
+            yield f"{notebook.name(cell)}: has the tags {unknown}; remove them"
 
 
 @rule
@@ -43,6 +45,7 @@ def outputs_can_be_compared(notebook):
             text = output.get("text", "") + "".join(
                 value for mime, value in data.items() if mime[:5] == "text/"
             )
+            text = text.replace(r"\u2212", "−")  # as JSON has it
             seen = re.sub(r"(?s)<script>.*?</script>", "", text)
             fault = None
             if output.output_type == "error":
@@ -83,37 +86,3 @@ def nothing_comes_from_elsewhere(notebook):
 def digits(number):
     """Return how many digits of a decimal count."""
     return len(re.sub("[eE].*|[.+-]", "", number).lstrip("0"))
-
-
-@rule
-def metadata_is_what_belongs_there(notebook):
-    wrong = dict(notebook.node.metadata) != METADATA
-    names = [cell.get("id") for cell in notebook.cells]
-    wrong |= any(
-        (COLLAPSED in cell.metadata) != is_aside(cell)
-        for cell in notebook.cells
-    )
-    for cell in notebook.cells:
-        extra = set(cell.metadata) - CELL_METADATA
-        unknown = tags(cell) - TAGS
-        if extra or unknown:
-            yield (
-                f"{notebook.name(cell)}: carries {sorted(extra | unknown)}. "
-                f"Remove it with: {remedy(notebook.path)}"
-            )
-    if wrong or None in names or len(set(names)) < len(names):
-        yield (
-            f"{notebook.path.name}: its metadata or cell ids are not those "
-            f"that are stored. Run: {remedy(notebook.path)}"
-        )
-
-
-@rule
-def file_is_as_written(notebook):
-    if notebook.path.exists():
-        text = nbformat.v4.writes(notebook.node) + "\n"
-        if notebook.path.read_text(encoding="utf-8") != text:
-            yield (
-                f"{notebook.path.name}: another program laid the file out "
-                f"differently. Run: {remedy(notebook.path)}"
-            )

@@ -62,3 +62,11 @@ def on_the_page():
             said.setdefault(name, []).append(what)
     # The page has seq_len in two rows; a chapter's tables have it as T.
     return said | {name: [letter] for name, letter in shapes.NAMES.items()}
+
+
+def unknown_names(page, notebooks):
+    """Yield a message for each name of notation.md that no code has."""
+    for cell in page.markdown:
+        for row in rows_with(cell.source, "in code", "in formulas"):
+            for fault in strangers(row, notebooks):
+                yield f"{page.name(cell)}: {fault}"

@@ -3,8 +3,9 @@
 import re
 
 from tools.markdown import headings, outside_code, outside_maths
-from tools.notebooks import ASIDE
+from tools.notebooks import ASIDE, alt_text
 from tools.rules.common import CASES, OTHERS, rule
+from tools.run.claims import faults
 
 SECTIONS = [
     "What you will be able to do",
@@ -38,18 +39,14 @@ def headings_can_be_collapsed(notebook):
     """JupyterLab collapses whole cells, by the heading they begin with."""
     for cell in notebook.markdown:
         (level, _), *others = headings(cell.source) or [(0, "")]
-        for deeper, title in others:
-            if (
-                not cell.source.startswith("#")
-                or deeper <= level
-                or ASIDE.match(f"## {title}")
-            ):
-                yield (
-                    f"{notebook.name(cell)}: put {title!r} into a cell of its "
-                    "own, which JupyterLab can collapse."
-                )
-        if level and not cell.source.startswith("#"):
-            yield f"{notebook.name(cell)}: begin the cell with its heading."
+        wrong = [level and not cell.source.startswith("#")]
+        wrong += [n <= level or ASIDE.match(f"## {t}") for n, t in others]
+        if any(wrong):
+            yield (
+                f"{notebook.name(cell)}: begin a cell with each heading that "
+                "is not below the one before, so that JupyterLab can "
+                "collapse it."
+            )
 
 
 @rule
@@ -70,24 +67,40 @@ def nothing_shows_raw(notebook):
 
 
 @rule
-def anatomy(notebook):
-    for fault in wrong_parts(notebook):
-        yield f"{notebook.path.name}: {fault}"
-
-
-def wrong_parts(notebook):
-    """Yield what is wrong with the headings of a chapter."""
-    first = notebook.cells[0]
-    if first.cell_type != "markdown" or not first.source.startswith("# "):
-        yield "the first cell begins with the title."
+def sections_are_those_of_a_chapter(notebook):
     found = [h for cell in notebook.markdown for h in headings(cell.source)]
-    if [level for level, _ in found].count(1) != 1:
-        yield "has not one title but several."
     titles = [title for level, title in found if level == 2]
-    if missing := [title for title in SECTIONS if title not in titles]:
-        yield f"lacks the sections {missing}."
-    elif [title for title in titles if title in SECTIONS] != SECTIONS:
-        yield f"its sections should stand as {SECTIONS}."
-    for level, title in found:
-        if level > 3:
-            yield f"{title!r} lies below the third level."
+    if [title for title in titles if title in SECTIONS] != SECTIONS:
+        yield f"{notebook.path.name}: its sections should stand as {SECTIONS}."
+    levels = [level for level, _ in found]
+    if levels[0] != 1 or levels.count(1) != 1 or max(levels) > 3:
+        yield (
+            f"{notebook.path.name}: begins with its one title, #, and has "
+            "headings of two levels more, ## and ###."
+        )
+
+
+@rule
+def numbers_come_from_somewhere(notebook):
+    cells = notebook.cells
+    for place, cell in enumerate(cells):
+        text, near = alt_text(cell), [cell]
+        if cell.cell_type == "markdown":
+            text = cell.source
+            near = [*nearest(cells[place::-1]), *nearest(cells[place:])]
+        for fault in faults(text, "\n".join(map(shown, near))):
+            yield f"{notebook.name(cell)}: {fault}"
+
+
+def nearest(cells):
+    """Return the first code cell in a list, in another one; or none."""
+    return [cell for cell in cells if cell.cell_type == "code"][:1]
+
+
+def shown(cell):
+    """Return the code of a cell, and what it prints or ends with."""
+    texts = [
+        output.get("text") or output.get("data", {}).get("text/plain", "")
+        for output in cell.outputs
+    ]
+    return "\n".join([cell.source, *texts])

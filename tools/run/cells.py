@@ -5,14 +5,11 @@ what they leave for the tests that need it. Where a cell fails the run ends.
 """
 
 import os
-import signal
-import traceback
-from contextlib import contextmanager
 
 import pytest
 
-from tools.notebooks import HANGS, Notebook, NotebookError, label, remedy
-from tools.run.chapter import Run
+from tools.notebooks import Notebook, NotebookError, label, remedy
+from tools.run.chapter import SECONDS, Run
 from tools.run.compare import difference
 
 RUNS = {}  # a notebook's path -> its Run, as far as it has come
@@ -24,26 +21,20 @@ FAILED = {  # a notebook's label -> the cell at which its run ended
 }
 
 
-def skip_if_failed(path):
-    """Skip the test that asks, if this notebook's run has ended early."""
+def run_of(path, number=None, seconds=SECONDS):
+    """Return a notebook's Run, up to a cell or whole.
+
+    The test that asks first fails where a cell does; later ones are skipped.
+    """
     if cell := FAILED.get(label(path)):
         pytest.skip(f"{cell} failed")
-
-
-def fail(cell, message):
-    """Fail with a message, and remember the cell at which the run ended."""
-    FAILED[cell.partition(" [")[0]] = cell
-    raise pytest.fail.Exception(message, pytrace=False) from None
-
-
-def explained(error):
-    """Return what a cell raised, with the traceback from that cell on."""
-    cause = error.__cause__
-    frame = cause.__traceback__
-    while frame and not frame.tb_frame.f_code.co_filename.startswith("<"):
-        frame = frame.tb_next
-    trace = traceback.format_exception(type(cause), cause, frame)
-    return f"{error}\n{''.join(trace)}"
+    try:
+        if path not in RUNS:
+            RUNS[path] = Run(Notebook.read(path))
+        return RUNS[path].finish(number, seconds)
+    except NotebookError as error:
+        FAILED[label(path)] = str(error).partition(": ")[0]
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
 
 
 class File(pytest.File):
@@ -51,64 +42,34 @@ class File(pytest.File):
 
     def collect(self):
         try:
-            self.notebook = Notebook.read(self.path)
+            notebook = Notebook.read(self.path)
         except NotebookError as error:
             raise self.CollectError(str(error)) from None
-        for number, _ in enumerate(self.notebook.code, 1):
-            yield Cell.from_parent(self, name=f"[{number}]", number=number)
+        for number, cell in enumerate(notebook.code, 1):
+            yield Cell.from_parent(self, name=f"[{number}]", cell=cell)
 
 
 class Cell(pytest.Item):
     """A code cell, with the number that JupyterLab shows."""
 
-    def __init__(self, *, number, **named):
+    def __init__(self, *, cell, **named):
         super().__init__(**named)
-        self.number = number
+        self.cell = cell
 
     def reportinfo(self):
         return self.path, None, f"{label(self.path)} {self.name}"
 
     def runtest(self):
-        skip_if_failed(self.path)
-        notebook = self.parent.notebook
-        if self.path not in RUNS:
-            RUNS[self.path] = Run(notebook, collects=True)
-        run, cell = RUNS[self.path], notebook.code[self.number - 1]
-        seconds = self.config.getoption("cell_timeout")
-        try:
-            with limited(seconds):
-                computed = run.outputs_of(self.number)
-        except Hangs:
-            fail(run.at, f"{run.at}: {HANGS.format(seconds)}")
-        except NotebookError as error:
-            fail(run.at, explained(error))
-        if cell.execution_count is None:
+        number = int(self.name[1:-1])
+        run = run_of(self.path, number, self.config.getoption("cell_timeout"))
+        if self.cell.execution_count is None:
             fault = "it was not executed, or its outputs were cleared."
-        elif fault := difference(cell.outputs, computed):
+        elif fault := difference(self.cell.outputs, run.outputs[number - 1]):
             fault = f"the code does not give what is stored.\n{fault}"
         if fault:
             pytest.fail(
-                f"{notebook.name(cell)}: {fault}\nIf what the code gives is "
-                f"right, store it with: {remedy(self.path)}\n"
-                "If it is wrong, mend the code.",
+                f"{label(self.path)} {self.name}: {fault}\n"
+                "If what the code gives is right, store it with: "
+                f"{remedy(self.path)}\nIf it is wrong, mend the code.",
                 pytrace=False,
             )
-
-
-class Hangs(BaseException):
-    """Is no Exception, as a cell may catch those."""
-
-
-@contextmanager
-def limited(seconds):
-    """Raise Hangs in a block that takes longer."""
-
-    def ring(*_):
-        raise Hangs
-
-    signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)

@@ -1,10 +1,11 @@
-"""Numbers in sentences: each is computed, or names its source.
+"""Numbers in sentences: each stands in a cell, is computed, or has a source.
 
-`16<!--= d_model -->` is evaluated where it stands, and so is a number in
-words, `six<!--= len(words) -->`, and a word that is a text of the code,
-`zeros<!--= fates["tf.one_hot"] -->`. A fact from outside names an address that
-book/bibliography.md links: `50257<!-- from https://arxiv.org/abs/... -->`.
-Years, names with a number, and 0, 1 and 2 need neither.
+A number of the code or output of the nearest cell, before or after, needs
+nothing, nor does a year, a name with a number, or a count from 0 to 12. What
+is computed elsewhere, `16<!--= d_model -->`, is evaluated where it stands, in
+words too, `six<!--= len(words) -->`, and so is a word that is a text of the
+code, `zeros<!--= fates["tf.x"] -->`. A fact from outside names an address
+that book/bibliography.md links: `50257<!-- from https://arxiv.org/... -->`.
 """
 
 import ast
@@ -12,7 +13,10 @@ import builtins
 import re
 from functools import cache
 
+from tools.markdown import links
 from tools.settings import BOOK
+
+BIBLIOGRAPHY = BOOK / "bibliography.md"
 
 ONES = """zero one two three four five six seven eight nine ten eleven twelve
 thirteen fourteen fifteen sixteen seventeen eighteen nineteen""".split()
@@ -22,7 +26,7 @@ NUMBERS = {word: value for value, word in enumerate(ONES)} | {
     for ten, word in enumerate(TENS, 2)
     for value, one in enumerate(ONES[:10])
 }
-NUMBER = r"(?<![\w.,])[-−]?\d(?:[\d,]*\d)?(?:\.\d+)?(?:e[-−]?\d+)?"
+NUMBER = r"(?<![\w.,])[-−]?\d(?:[\d,_]*\d)?(?:\.\d+)?(?:e[-−]?\d+)?"
 SAID = rf"`?({NUMBER}|\b[A-Za-z]+(?:-[a-z]+)?)[*_`]*"
 CLAIM = re.compile(rf"{SAID}<!--=(.*?)-->", re.DOTALL)
 SOURCE = re.compile(rf"{SAID}<!-- from (\S+) -->")
@@ -55,7 +59,7 @@ NEEDS_NOTHING = [
     # PyTorch 2.13, Keras 3, "as in Llama 3.1", section 3.2
     rf"\b(?:[A-Z]\w*[A-Z]\w*|Keras|Python|(?<=[a-z,(] )[A-Z]\w+) {VERSION}",
     rf"(?i)\b(?:version|section|chapter|page|table|figure) {VERSION}",
-    r"(?<![\w.,])[-−]?[012](?!\w|[.,]\d| ?%| per ?cent)",  # from 0 to 1
+    r"(?<![\w.,])[-−]?(?:\d|1[0-2])(?!\w|[.,]\d| ?%| per ?cent)",
 ]
 
 
@@ -67,29 +71,40 @@ def find(markdown):
 @cache
 def sources():
     """Return the addresses that the bibliography links."""
-    page = (BOOK / "bibliography.md").read_text("utf-8")
-    return set(re.findall(r"\]\((https?://[^)\s]+)\)", page))
+    return {target for _, target in links(BIBLIOGRAPHY.read_text("utf-8"))}
 
 
-def faults(markdown):
-    """Return a message for each number that is wrong as it is written."""
-    return [*unclaimed(markdown), *unlisted(markdown), *hollow(markdown)]
+def faults(markdown, near=""):
+    """Return a message for each number that is wrong as it is written.
+
+    near: the code and the output of the nearest cells.
+    """
+    return [*unclaimed(markdown, near), *unlisted(markdown), *hollow(markdown)]
 
 
-def unclaimed(markdown):
-    """Yield a message for each numeral without expression or source."""
+def unclaimed(markdown, near):
+    """Yield a message for each numeral that comes from nowhere."""
     rest = SOURCE.sub(" ", CLAIM.sub(" ", markdown))
     rest = ALONE.sub(r"\1", rest)
     for pattern in NO_SENTENCE + NEEDS_NOTHING:
         rest = re.sub(pattern, " ", rest)
+    there = {float(plain(n)) for n in re.findall(NUMBER, near)}
     for line in rest.split("\n"):
-        for match in re.finditer(NUMBER, line):
-            yield (
-                f"the number {match[0]} in {line.strip()[:60]!r} is computed "
-                f"by nothing: write {match[0]}<!--= expression -->, or the "
-                f"source of a fact from outside: {match[0]}<!-- from "
-                "https://... -->."
-            )
+        for number in re.findall(NUMBER, line):
+            if not stands(number, there):
+                yield (
+                    f"the number {number} in {line.strip()[:60]!r} stands in "
+                    "no cell beside it: correct it, or write what computes "
+                    f"it, {number}<!--= expression -->, or where it is from, "
+                    f"{number}<!-- from https://... -->."
+                )
+
+
+def stands(number, there):
+    """Tell whether a numeral is one of these numbers, a decimal rounded."""
+    if "." in number:
+        return not all(correction(number, value) for value in there)
+    return float(plain(number)) in there
 
 
 def unlisted(markdown):
@@ -142,7 +157,7 @@ def check_claims(markdown, namespace):
 
     namespace: the variables that the expressions in the comments may use.
     """
-    messages = faults(markdown)
+    messages = []
     for said, expression in find(markdown):
         try:
             instead = correction(said, eval(expression, dict(namespace)))

@@ -135,19 +135,16 @@ def known_sizes(variables, described):
     return known
 
 
-def hooks(faults=None):
+def hooks(faults):
     """Return what rewritten code calls, as variables for its namespace.
 
-    faults: a list that receives a message for each line whose shape is
-    wrong, or None, to raise ShapeError.
+    faults: a list that receives a message for each line whose shape is wrong.
     """
 
     def checked(value, comment, sizes, place):
         try:
             check_shape(value, comment, sizes, place)
         except ShapeError as error:
-            if faults is None:
-                raise
             if not any(fault.startswith(f"{place}: ") for fault in faults):
                 faults.append(str(error))
         return value
@@ -156,11 +153,10 @@ def hooks(faults=None):
 
 
 def check_shape(value, comment, sizes, place):
-    """Return `value` if its shape is what the comment says.
+    """Raise ShapeError, with both shapes, unless a comment is true.
 
     sizes maps letters to sizes and receives the letters that are new.
     place: what a message calls the line, 'book/masks.ipynb [3], line 2'.
-    Raises ShapeError with both shapes.
     """
     shapes = parse(comment)
     values = [value] if len(shapes) == 1 else list(value)
@@ -185,7 +181,6 @@ def check_shape(value, comment, sizes, place):
             f"gives {wrong}{f' where {known}' if known else ''}. "
             "Correct the comment or the code."
         )
-    return value
 
 
 def fits(shape, actual, sizes):

@@ -9,12 +9,8 @@ import re
 from tools.run.claims import CLAIM, SOURCE
 
 COMMENT = re.compile(r"<!-- (\S.*?) -->")
-COLUMNS = {  # of a Summary table -> the libraries whose code stands there
-    "PyTorch": {"torch", "nn", "F"},
-    "TensorFlow": {"tf", "keras"},
-    "Keras": {"tf", "keras"},
-}
-LIBRARIES = set.union(*COLUMNS.values())
+LIBRARIES = {"torch", "nn", "F", "tf", "keras"}
+FRAMEWORKS = {"PyTorch", "TensorFlow", "Keras"}  # heads of their columns
 
 
 def tables(text):
@@ -87,24 +83,19 @@ def false(claim, given, namespace):
 def unknown_names(text, namespace):
     """Yield a message for each name in a Summary table that does not exist.
 
-    A framework's column may name functions of its own libraries, another one
-    the chapter's functions.
+    In a framework's column that is a name of a library; what else stands
+    there may be an argument.
     """
     for row in rows_with(text, "equation"):
         for head, cell in list(row.items())[1:]:
             for code in codes(cell):
                 name, _, _ = code.partition("(")  # calls.py checks the rest
-                library = name.partition(".")[0]
-                if library in LIBRARIES:
-                    known = library in COLUMNS.get(head, ())
-                    known = known and exists(name, namespace)
-                else:
-                    known = head in COLUMNS or exists(name, namespace)
-                if not known:
+                ours = head not in FRAMEWORKS
+                library = name.partition(".")[0] in LIBRARIES
+                if (ours or library) and not exists(name, namespace):
                     yield (
                         f"the summary names {code} under {head}, where it "
-                        "does not exist. Correct the name, or move it to its "
-                        "own column."
+                        "does not exist. Correct the name."
                     )
 
 

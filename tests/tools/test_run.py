@@ -5,13 +5,16 @@ import re
 import pytest
 
 from tools.run import shapes
-from tools.run.chapter import run
+from tools.run.chapter import Run
 from tools.settings import BOOK
 
 
 def checked(source):
     """Run a cell's code with its shape comments as assertions."""
-    exec(compile(shapes.rewrite(source), "cell", "exec"), shapes.hooks())
+    faults = []
+    exec(compile(shapes.rewrite(source), "cell", "exec"), shapes.hooks(faults))
+    if faults:
+        raise shapes.ShapeError(faults[0])
 
 
 @pytest.mark.parametrize(
@@ -76,7 +79,7 @@ def test_a_run_names_each_wrong_shape_and_number_where_it_stands(notebook):
     alt = {"alt": "A line through 4<!--= len(x) --> points."}
     notebook.code[5].metadata["mystnb"] = {"image": alt}
     notebook.markdown[6].source = "It has 5<!--= len(x) --> numbers."
-    found = run(notebook).messages
+    found = Run(notebook).finish().messages
     places = ["[2], line 1", ", cell 11 (", "[6]", "[7], line 1"]
     for message, place in zip(found, places, strict=True):
         assert message.partition("small.ipynb")[2].strip().startswith(place)
@@ -97,7 +100,7 @@ def test_number_that_announces_a_variable_waits_for_it(
 ):
     notebook.code[-1].source = "x = [0, 0]"
     notebook.markdown[0].source += f"\n\n{text}"
-    found = run(notebook).messages
+    found = Run(notebook).finish().messages
     assert len(found) == len(expected)
     for message, part in zip(found, expected, strict=True):
         assert "small.ipynb, cell 1 ('# Small')" in message
@@ -107,4 +110,4 @@ def test_number_that_announces_a_variable_waits_for_it(
 def test_number_keeps_the_variable_that_stands_above_it(notebook):
     notebook.markdown[6].source = "It has 3<!--= len(x) -->, not 2<!--= y -->."
     notebook.code[4].source = "x, y = [0, 0], 2"
-    assert run(notebook).messages == []
+    assert Run(notebook).finish().messages == []

@@ -119,15 +119,3 @@ def notebook(small_notebook):
     notebook = small_notebook("small.ipynb")
     nbformat.write(notebook.node, notebook.path)
     return notebook
-
-
-@pytest.fixture
-def page_of(tmp_path):
-    """Return a function: words -> a page with a section of them."""
-
-    def page(words):
-        place = tmp_path / "small.md"
-        place.write_text(f"# Small\n\nA page.\n\n## More\n\n{words}\n")
-        return Notebook.page(place)
-
-    return page

@@ -1,0 +1,22 @@
+"""What the site adds to Jupyter Book and its theme, a module for each part."""
+
+from . import (
+    backlinks,
+    folds,
+    framework_tabs,
+    lean_pages,
+    native_math,
+    site_address,
+    terms,
+    where,
+    wide_parts,
+)
+
+PARTS = [folds, framework_tabs, lean_pages, native_math, site_address]
+PARTS += [backlinks, terms, where, wide_parts]
+
+
+def setup(app):
+    for part in PARTS:
+        part.setup(app)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
