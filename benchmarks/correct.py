@@ -16,6 +16,8 @@ import numpy as np
 
 from cellbycell.checks import check_model
 
+KINDS = [0.6, 0.2, 0.2]  # how often there are decoders, encoders and both
+
 
 def draw(seed):
     """Return the design of a model, and its rows of ids."""
@@ -27,9 +29,7 @@ def draw(seed):
         layers=int(rng.choice([1, 2, 3, 6])),
         vocabulary=int(rng.integers(30, 200)),
         length=int(rng.integers(4, 25)),
-        kind=str(
-            rng.choice(["decoder", "encoder", "both"], p=[0.6, 0.2, 0.2])
-        ),
+        kind=str(rng.choice(["decoder", "encoder", "both"], p=KINDS)),
         norm_first=bool(rng.integers(2)),
         rms=bool(rng.integers(2)),
         positions=str(rng.choice(["table", "sines", "rotary", "slopes"])),
@@ -87,45 +87,32 @@ def make_torch(design):
             torch.tensor(np.float32(f(angles))) for f in (np.sin, np.cos)
         )
         u, v = x[..., ::2], x[..., 1::2]
-        return torch.stack([u * cos - v * sin, u * sin + v * cos], -1).flatten(
-            -2
-        )
+        pairs = torch.stack([u * cos - v * sin, u * sin + v * cos], -1)
+        return pairs.flatten(-2)
 
     class Attention(nn.Module):
         def __init__(self):
             super().__init__()
-            self.query, self.key = (
-                nn.Linear(width, width),
-                nn.Linear(width, width),
-            )
-            self.value, self.last = (
-                nn.Linear(width, width),
-                nn.Linear(width, width),
-            )
+            for name in ("query", "key", "value", "last"):
+                setattr(self, name, nn.Linear(width, width))
 
         def forward(self, x, memory, allowed):
+            pairs = (self.query, x), (self.key, memory), (self.value, memory)
             query, key, value = (
                 proj(y).unflatten(-1, (heads, -1)).transpose(1, 2)
-                for proj, y in zip(
-                    (self.query, self.key, self.value),
-                    (x, memory, memory),
-                    strict=True,
-                )
+                for proj, y in pairs
             )
             if design.positions == "rotary":
                 query, key = rotate(query), rotate(key)
             scores = query @ key.mT / math.sqrt(query.shape[-1])
             if design.positions == "slopes":
-                steps = (
-                    torch.arange(key.shape[2])
-                    - torch.arange(x.shape[1])[:, None]
-                )
+                new = torch.arange(x.shape[1])[:, None]
                 slopes = 0.5 ** torch.arange(1.0, heads + 1)
-                scores = scores - steps.abs() * slopes[:, None, None]
+                steps = (torch.arange(key.shape[2]) - new).abs()
+                scores = scores - steps * slopes[:, None, None]
             scores = scores.masked_fill(~allowed[:, None], design.fill)
-            weights = F.dropout(
-                scores.softmax(-1), design.dropout, self.training
-            )
+            weights = scores.softmax(-1)
+            weights = F.dropout(weights, design.dropout, self.training)
             return self.last((weights @ value).transpose(1, 2).flatten(2))
 
     class Layer(nn.Module):
@@ -134,10 +121,8 @@ def make_torch(design):
             self.attention, self.norms = Attention(), nn.ModuleList([norm()])
             self.cross = Attention() if crossed else None
             self.norms.extend([norm() for _ in range(1 + crossed)])
-            self.widen, self.narrow = (
-                nn.Linear(width, 48),
-                nn.Linear(48, width),
-            )
+            self.widen = nn.Linear(width, 48)
+            self.narrow = nn.Linear(48, width)
             self.dropout = nn.Dropout(design.dropout)
 
         def forward(self, x, allowed, memory=None, memory_allowed=None):
@@ -169,21 +154,16 @@ def make_torch(design):
             if design.from_library:
                 self.encoder = self.layers = None
                 self.norms = nn.ModuleList()
+                rates = 48, design.dropout
                 sizes = {"batch_first": True, "norm_first": design.norm_first}
                 if both:
                     self.body = nn.Transformer(
-                        width,
-                        heads,
-                        layers,
-                        layers,
-                        48,
-                        design.dropout,
-                        **sizes,
+                        width, heads, layers, layers, *rates, **sizes
                     )
                 else:
                     self.body = nn.TransformerEncoder(
                         nn.TransformerEncoderLayer(
-                            width, heads, 48, design.dropout, **sizes
+                            width, heads, *rates, **sizes
                         ),
                         layers,
                         norm=nn.LayerNorm(width),
@@ -234,16 +214,14 @@ def make_torch(design):
             return self.body(self.embed(ids[0]), ~causal[0])
 
     model = Model()
+    spreads = {
+        "0.02": lambda p: 0.02,
+        "glorot": lambda p: math.sqrt(2 / sum(p.shape)),
+        "fan-in": lambda p: p.shape[1] ** -0.5,
+    }
     for p in model.parameters():
-        if p.ndim > 1:
-            glorot = math.sqrt(2 / sum(p.shape))
-            spread = {
-                "0.02": 0.02,
-                "glorot": glorot,
-                "fan-in": p.shape[1] ** -0.5,
-            }
-            if design.spread != "own":
-                nn.init.normal_(p, 0, spread[design.spread])
+        if p.ndim > 1 and design.spread in spreads:
+            nn.init.normal_(p, 0, spreads[design.spread](p))
     for module in model.modules() if design.zeros else ():
         if isinstance(module, Attention):
             nn.init.zeros_(module.last.weight)

@@ -15,7 +15,9 @@ BETWEEN = re.compile(r" *(?:[,;()]|\band\b|\bor\b) *")
 
 def hand_over(app, name, template, context, doctree):
     if name == "search":
-        text = Path(app.env.doc2path(PAGE)).read_text("utf-8")
+        has_page = PAGE in app.env.found_docs
+        path = Path(app.env.doc2path(PAGE))
+        text = path.read_text("utf-8") if has_page else ""
         context["terms"] = [
             [term, f"book/{page}", anchor]
             for cell, page, anchor in ROW.findall(text)

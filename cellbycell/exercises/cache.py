@@ -64,7 +64,7 @@ check_one_step = Exercise(
     right=step(),
     cases=step_cases,
     mistakes={
-        "the new token is at position 0; count the cache": step(
+        "the new token is not turned, or by position 0; count the cache": step(
             lambda keys: 0
         ),
         "the new query is not turned, only its key": step(new_query=False),
@@ -86,6 +86,7 @@ check_one_step = Exercise(
         "keys and values are not in the same order": in_another_order,
         "divide the scores by the square root of the width": step(root=1),
     },
+    faults={"larger dtype": "turn query and key, (K,), and not the value"},
     otherwise="turn query and key by S, append key and value, and attend",
 )
 

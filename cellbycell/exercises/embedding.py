@@ -11,7 +11,7 @@ check_pad_share_of_gradient = Exercise(
     right=lambda num_tokens, seq_len: 1 - num_tokens / seq_len,
     cases=lambda: [(4, 1024), (2, 5), (3, 3), (1, 8)],
     mistakes={
-        "you believe that padding learns nothing; it has a row, too": (
+        "this is 0, as if padding learned nothing; it has a row, too": (
             lambda num_tokens, seq_len: 0.0
         ),
         "this is the share of the tokens": lambda num_tokens, seq_len: (

@@ -19,7 +19,7 @@ check_adapter_size = Exercise(
     right=size(lambda d_out, d_in, rank: rank * (d_out + d_in)),
     cases=lambda: [
         ([(32, 48), (16, 48), (48, 20)], 8),
-        ([(7, 5), (11, 3)], 2),
+        ([(7, 5), (11, 3), (7, 5)], 2),
     ],
     mistakes={
         "up is trained, too": size(lambda d_out, d_in, rank: rank * d_in),
@@ -156,7 +156,7 @@ def merged(scale=lambda alpha, rank: alpha / rank, base=1, change=np.matmul):
 
 def matrices():
     for seed, (d_out, d_in), rank, alpha in (
-        (0, (6, 6), 3, 6.0),
+        (0, (6, 6), 3, 7.5),
         (1, (5, 7), 5, 1.5),
     ):
         rng = np.random.default_rng(seed)
@@ -178,7 +178,7 @@ check_folded = Exercise(
         "this is the change alone": merged(base=0),
         "nothing is added": merged(lambda alpha, rank: 0),
         "it is added twice": merged(lambda alpha, rank: 2 * alpha / rank),
-        "divide by alpha, multiply by the rank": merged(
+        "this is rank / alpha; divide alpha by the rank": merged(
             lambda alpha, rank: rank / alpha
         ),
         "the change is transposed": merged(change=lambda b, a: (b @ a).T),

@@ -30,7 +30,8 @@ def keys_and_values():
     keys = np.array([[0.6, 0.8, 0.0], [0.0, 0.6, 0.8], [0.8, 0.0, 0.6]])
     values = np.array([[1.0, 2.0], [-1.0, 3.0], [2.0, 0.5]])  # (T, V)
     decays, betas = [-0.3, -0.7, -0.2], [0.9, 0.5, 0.7]
-    return [(keys, values, np.array(decays), np.array(betas))]
+    rest = values, np.array(decays), np.array(betas)
+    return [(keys, *rest), (keys / 2, *rest)]
 
 
 check_write_all = Exercise(
@@ -62,6 +63,11 @@ check_write_all = Exercise(
         ),
         "beta is not used": written_by(
             lambda s, k, v, g, b: g * s + out(k, v - k @ (g * s))
+        ),
+        "a key is taken as it is; do not give it the norm one": (
+            lambda keys, *rest: check_write_all.right(
+                keys / np.linalg.norm(keys, axis=1, keepdims=True), *rest
+            )
         ),
     },
     otherwise="fade, subtract what the key reads, and write beta times the "
@@ -178,5 +184,5 @@ check_betas_for = Exercise(
         ),
         "these are the factors 1 - beta": lambda bits: 1 - 2 * bits,
     },
-    otherwise="which beta keeps a state, and which one turns its sign?",
+    otherwise="one beta keeps a state, and another one turns its sign",
 )

@@ -267,9 +267,15 @@ check_masked_softmax = Exercise(
             softmax,
             multiplied,
             lambda z, mask: multiplied(z, mask, z.max(-1, keepdims=True)),
+            lambda z, mask: np.nan_to_num(multiplied(z, mask)),
+            lambda z, mask: np.nan_to_num(
+                multiplied(z, mask, z.max(-1, keepdims=True))
+            ),
+            lambda z, mask: np.nan_to_num(multiplied(z, mask, z[mask].max())),
         ),
         "low scores fail: a finite fill is above them": (
             filled(-1e9),
+            lambda z, mask: filled(-1e9)(z, mask) * mask,
             filled(-1e30),
         ),
         "a blind row gets nan, not zeros": filled(-np.inf),

@@ -192,7 +192,7 @@ def cache_bytes(length, layers, heads, latent, turned, bits):
 check_latent_bytes = Exercise(
     number=4,
     right=cache_bytes,
-    cases=lambda: [(100, 61, 128, 512, 64, 16), (7, 2, 6, 10, 4, 32)],
+    cases=lambda: [(100, 61, 128, 512, 64, 16), (7, 2, 6, 10, 4, 4)],
     mistakes={
         "one latent is both key and value; do not count it twice": (
             lambda *given: 2 * cache_bytes(*given)

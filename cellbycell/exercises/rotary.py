@@ -51,7 +51,7 @@ def solved(exponent):
 
 
 def base_cases():
-    for base, width in ((1e4, 6), (5e5, 64), (1e6, 128)):
+    for base, width in ((1e4, 6), (123_456.7, 64), (1e6, 128)):
         turns = base ** (-np.arange(0, width, 2) / width)  # (C,)
         yield (np.cos(turns),)
 
@@ -66,6 +66,9 @@ check_base_of = Exercise(
         ),
         "this is the base squared: a pair has two columns": solved(
             lambda pairs: -2 * pairs
+        ),
+        "take the second turn, not the last": lambda cosines: (
+            np.arccos(cosines[-1]) ** -len(cosines)
         ),
         "this is one over the base: mind the sign": solved(
             lambda pairs: pairs

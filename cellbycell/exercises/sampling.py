@@ -24,7 +24,7 @@ check_tempered_probs = Exercise(
     right=lambda z, t: softmax(z / t),
     cases=logits_and_temperature,
     mistakes={
-        "the slider does nothing: divide the logits, not the probabilities": (
+        "the slider does nothing: divide the logits, before the softmax": (
             lambda z, t: softmax(z) / t / (softmax(z) / t).sum()
         ),
         "the probabilities are divided; they do not sum to one": (
@@ -90,7 +90,8 @@ def filled_with_zero(logits, temperature, p):
 
 def nucleus_cases():
     given = np.array([0.3, 2.0, -1.0, 1.1, 1.6, -0.4])  # (N,)
-    return [(given, 2.0, 0.7), (given, 0.5, 0.8), (given, 1.0, 0.0)]
+    ways = (2.0, 0.7), (0.5, 0.8), (4.0, 0.3), (1.0, 0.0)
+    return [(given, *way) for way in ways]
 
 
 check_nucleus = Exercise(
@@ -106,6 +107,12 @@ check_nucleus = Exercise(
         "the temperature is not used": lambda z, t, p: nucleus_by()(z, 1.0, p),
         "the kept probabilities are not shared out anew": lambda z, t, p: (
             softmax(z / t) * cut(softmax(z / t), p)
+        ),
+        "p is the share that is kept, not the one that is dropped": (
+            lambda z, t, p: nucleus_by()(z, t, 1 - p)
+        ),
+        "this is min-p; top-p adds up": nucleus_by(
+            keep=lambda row, p: row >= p * row[0]
         ),
         "the least likely tokens are kept": nucleus_by(least=True),
         "nothing is dropped": lambda z, t, p: softmax(z / t),
@@ -141,7 +148,8 @@ def beams():
         [0.1, 0.1, 0.1, 0.1, 0.6],
         [0.96, 0.01, 0.01, 0.01, 0.01],
     ]  # (B, N)
-    return [(np.array([-1.0, -1.5, -3.5]), np.log(probs), 3)]
+    scores, logs = np.array([-1.0, -1.5, -3.5]), np.log(probs)
+    return [(scores, logs, 3), (scores[:1], logs[:1], 3)]
 
 
 check_beam_step = Exercise(

@@ -56,6 +56,9 @@ check_missing = Exercise(
         "what q has too much of is no probability; cut at zero": (
             lambda p, q: over_sum(abs(p - q))
         ),
+        "what is missing of a token is p - q, not p": lambda p, q: (
+            over_sum(p * (p > q)) if (p > q).any() else p
+        ),
         "only a proposal that was certain is struck out of p": struck_out,
         "negative numbers are no probabilities; cut at zero": lambda p, q: (
             p - q
@@ -96,6 +99,10 @@ check_added = Exercise(
     mistakes={
         "the target's own token is forgotten": lambda *given: (
             round_adds(*given) - 1
+        ),
+        "the end itself is a token of the text": lambda drafted, wanted, end: (
+            round_adds(drafted, wanted, end)
+            - (wanted[round_adds(drafted, wanted, end) - 1] == end)
         ),
         "what comes after the end is counted": lambda drafted, wanted, end: (
             int((drafted == wanted[:-1]).cumprod().sum()) + 1

@@ -83,11 +83,11 @@ def without_largest(scores, mask, rest):
 
 def tiles():
     scores, mask = np.array([1.0, 3.0, 2.0]), np.array([True, False, True])
-    low = np.array([-20_000.0, 5.0])
+    low = np.array([-2e9, 5.0])
     return [
         (scores, mask, 0.5),
         (scores, mask & False, 0.5),
-        (low, np.array([True, False]), -20_000.0),
+        (low, np.array([True, False]), -2e9),
         (scores, mask, -20_000.0),
         (scores, mask, 20_000.0),
     ]
@@ -114,7 +114,10 @@ check_tile_share = Exercise(
         "a tile that is blocked throughout has no share, not all": share(
             empty=1.0
         ),
-        "a real score may be lower than your fill": share(-1e4, None),
+        "a real score may be lower than your fill": (
+            share(-1e4, None),
+            share(-1e9, None),
+        ),
         "if scores are far from zero, subtract the largest first": (
             without_largest
         ),

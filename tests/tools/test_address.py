@@ -7,7 +7,6 @@ address can be in.
 import io
 import json
 import re
-import subprocess
 
 import nbformat
 import pytest
@@ -17,20 +16,14 @@ from nbformat.v4 import new_markdown_cell, new_notebook
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
-from tools.settings import BOOK, CONFIG, ROOT
+from tools.settings import CONFIG, ROOT
 
 COLAB = "https://colab.research.google.com/github/"
 PLACEHOLDER = "OWNER/transformers-cell-by-cell"
-REMOTE = "git@github.com:Some-Body/a.book_2.git"
 STATES = {
-    "placeholder": (PLACEHOLDER, None, None),
-    "remote": (PLACEHOLDER, REMOTE, "Some-Body/a.book_2"),
-    "set": ("an/other", REMOTE, "an/other"),
+    "placeholder": (PLACEHOLDER, None),
+    "set": ("Some-Body/a.book_2", "Some-Body/a.book_2"),
 }
-
-
-def git(folder, *arguments):
-    subprocess.run(["git", "-C", folder, *arguments], check=True)
 
 
 @pytest.fixture(scope="module", params=STATES)
@@ -40,7 +33,7 @@ def built(request, tmp_path_factory):
     Returns the page of its chapter, what the build said, and the address,
     'owner/name' or None.
     """
-    configured, remote, slug = STATES[request.param]
+    configured, slug = STATES[request.param]
     folder = tmp_path_factory.mktemp(request.param)
     pages = folder / "book"
     pages.mkdir()
@@ -52,9 +45,6 @@ def built(request, tmp_path_factory):
     nbformat.write(node, pages / "masks.ipynb")
     contents = {"root": "book/index", "entries": [{"file": "book/masks"}]}
     (folder / "_toc.yml").write_text(json.dumps(contents))
-    git(folder, "init", "--quiet")
-    if remote:
-        git(folder, "remote", "add", "origin", remote)
     settings = yaml.safe_load(CONFIG.read_text("utf-8"))
     settings["repository"]["url"] = f"https://github.com/{configured}"
     settings, _ = get_final_config(
@@ -64,8 +54,7 @@ def built(request, tmp_path_factory):
         settings[name] = [str(ROOT / path) for path in settings[name]]
     settings["html_favicon"] = str(ROOT / settings["html_favicon"])
     out, said = folder / "out", io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, docutils_namespace():
-        patch.syspath_prepend(BOOK / "_ext")
+    with docutils_namespace():
         places = (folder, None, out, folder / "trees")
         app = Sphinx(*places, "html", settings, said, warningiserror=True)
         app.build()
@@ -84,7 +73,6 @@ def test_each_link_to_the_repository_leads_there_or_is_left_out(built):
         f"{home}{slug}/issues/new",
     }
     rest = {f"{site}/_static/card.png", f"{site}/book/masks.html"}
-    rest.add(f"{home}{slug}/blob/main/CHANGELOG.md")
     rest.add(f"{COLAB}{slug}/blob/editions/pytorch/masks.ipynb")
     _, _, header = page.partition('class="article-header-buttons"')
     header, _, _ = header.partition("<article")
@@ -110,25 +98,3 @@ def test_the_placeholder_stands_nowhere_and_the_command_is_named(built):
         assert part in page
     told = "run: make repository SLUG=owner/name"
     assert said.count(told) == (0 if slug else 1)
-
-
-@pytest.mark.parametrize(
-    ("remote", "slug"),
-    [
-        ("https://github.com/a/b", "a/b"),
-        ("https://token@github.com/a/b.git/", "a/b"),
-        ("git@github.com:a/b.git", "a/b"),
-        ("https://github.com.evil.example/a/b", None),
-    ],
-)
-def test_only_a_remote_on_github_is_taken(tmp_path, monkeypatch, remote, slug):
-    monkeypatch.syspath_prepend(BOOK / "_ext")
-    from site_address import repository
-
-    placeholder = f"https://github.com/{PLACEHOLDER}"
-    git(tmp_path, "init", "--quiet")
-    git(tmp_path, "remote", "add", "origin", remote)
-    found = repository(placeholder, tmp_path)
-    assert found == (f"https://github.com/{slug}" if slug else "")
-    monkeypatch.setenv("PATH", "")  # without git
-    assert repository(placeholder, tmp_path) == ""
