@@ -1,100 +1,10 @@
-"""The chapter on testing: its questions, its bugs and its checkers.
-
-test_exercises.py tries each checker on the stub and the solution.
-"""
+"""The chapter on testing: its questions and its bugs."""
 
 import numpy as np
 import pytest
 import torch
 
 pytestmark = pytest.mark.xdist_group("frameworks")
-
-
-# Wrong answers
-
-
-def causal_if(part, change=lambda i: (i + 1) % 10, positions=None, gap=1e-8):
-    """Return an answer of exercise 2 that compares this part of the rows."""
-
-    def answer(model, ids):
-        for t in positions or range(1, len(ids)):
-            other = ids.copy()
-            other[t] = change(ids[t])
-            before, after = (part(model(x), t) for x in (ids, other))
-            if not np.allclose(before, after, rtol=0, atol=gap):
-                return False
-        return True
-
-    return answer
-
-
-def past(rows, t):
-    return rows[:t]
-
-
-ASKED = ["reference_parity", "prefix_consistency", "padding_invariance"]
-ASKED += ["causality"]
-
-
-def ask_all(ask):
-    verdicts = [ask(c) for c in ASKED]
-    return "memory detached" if all(verdicts) else "no causal mask"
-
-
-def greedy(seen):
-    found, wanted = [], set().union(*seen.values())
-    while wanted:
-        found.append(max(seen, key=lambda name: len(seen[name] & wanted)))
-        wanted -= seen[found[-1]]
-    return found
-
-
-def spoil(seen):
-    """Join all sets into the first, which then has every bug."""
-    first, *others = seen.values()
-    for bugs in others:
-        first |= bugs
-    return [*seen][:1]
-
-
-WRONG = {
-    "name_bug": {
-        "no bug of this name": lambda: "no mask",
-        "'causality_train' is 'failed'": lambda: "no causal mask",
-        "'causality' is 'passed'": lambda: "no ReLU",
-    },
-    "is_causal": {
-        "sees everything is called": lambda model, ids: True,
-        "past is called not causal": causal_if(lambda rows, t: rows[: t + 1]),
-        "off by one is called": causal_if(lambda rows, t: rows[: t - 1]),
-        "the same sum is called": causal_if(
-            lambda rows, t: rows[:t].sum(axis=1)
-        ),
-        "a little of position 1": [
-            causal_if(past, positions=[-1]),
-            causal_if(past, gap=0.5),
-            causal_if(lambda rows, t: rows[:2], positions=[2, 3]),
-        ],
-        "a little of position 2": causal_if(past, lambda i: 0),
-        "list, not True or False": lambda model, ids: [True],
-    },
-    "find_bug": {
-        "calls 4 checks for 'no causal mask'": ask_all,
-        "which is no candidate": lambda ask: np.array(["no causal mask"]),
-        "'one position for all' for": lambda ask: (
-            "no causal mask" if not ask("prefix_consistency") else ""
-        ),
-    },
-    "fewest": {
-        "names of checks": lambda seen: ["none"],
-        "miss 6 bugs": [lambda seen: ["a"], spoil],
-        "takes 3 checks, and 2": greedy,
-    },
-}
-
-
-def test_wrong_answer_is_named(verdict, says):
-    assert says in verdict
 
 
 @pytest.mark.parametrize("kind", [int, np.bool_, np.array])

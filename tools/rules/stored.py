@@ -45,6 +45,7 @@ def outputs_can_be_compared(notebook):
             text = output.get("text", "") + "".join(
                 value for mime, value in data.items() if mime[:5] == "text/"
             )
+            text = text.replace(r"\u2212", "−")  # as JSON has it
             seen = re.sub(r"(?s)<script>.*?</script>", "", text)
             fault = None
             if output.output_type == "error":
