@@ -12,7 +12,7 @@ from tools.rules.reading import minutes
 from tools.run import cells
 from tools.run.chapter import SECONDS
 from tools.run.compare import ENVIRONMENT
-from tools.settings import BOOK
+from tools.settings import BOOK, chapters
 
 STEMS = {path.stem for path in paths()}
 
@@ -126,7 +126,6 @@ def chapter_run():
     A chapter runs once in a process, whoever asks first. If it fails, that
     one fails, and all who ask later are skipped.
     """
-
     return lambda name: cells.run_of(BOOK / f"{name}.ipynb")
 
 

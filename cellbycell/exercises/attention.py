@@ -5,13 +5,20 @@ import math
 import numpy as np
 
 from . import Exercise, Seen, peak_bytes, to_numbers
-
-
-def softmax(scores, axis=-1):
-    """Return the softmax along an axis."""
-    parts = np.exp(scores - scores.max(axis=axis, keepdims=True))
-    return parts / parts.sum(axis=axis, keepdims=True)
-
+from .attention_answers import (
+    attention,
+    backward,
+    in_blocks,
+    layer,
+    of_blocks,
+    own_maxima,
+    row_mean,
+    softmax,
+    through_the_jacobian,
+    unstable,
+    without_keepdims,
+    without_maximum,
+)
 
 # 1: ask for a mixture
 
@@ -59,34 +66,6 @@ check_mixture_query = Exercise(
 # 2: attention from memory
 
 
-def attention(divisor=None, mix=softmax, scores=None):
-    """Return an answer with another divisor, softmax or scores."""
-
-    def own_attention(query, key, value, d_model):
-        width = query.shape[-1]
-        by = divisor(query, key, value, d_model) if divisor else width**0.5
-        product = scores(query, key) if scores else query @ key.mT
-        return mix(product / by) @ value
-
-    return own_attention
-
-
-def without_keepdims(of_max, of_sum):
-    """Return a softmax that forgets keepdims=True for one of them."""
-
-    def mix(scores):
-        parts = np.exp(scores - scores.max(axis=-1, keepdims=not of_max))
-        return parts / parts.sum(axis=-1, keepdims=not of_sum)
-
-    return mix
-
-
-def unstable(scores):
-    """Return a softmax that does not take off the maximum."""
-    parts = np.exp(scores)
-    return parts / parts.sum(axis=-1, keepdims=True)
-
-
 def attention_cases():
     """Return a batch of equal sizes, then others, then large scores."""
     rng = np.random.default_rng(3)
@@ -102,67 +81,62 @@ def changes_from_call_to_call(own_attention):
     return not np.array_equal(own_attention(*given), own_attention(*given))
 
 
+DIVISORS = {
+    "the scores are not divided": lambda *_: 1,
+    "divided by d_k instead of its root": lambda q, k, v, d: q.shape[-1],
+    "multiplied by the root, not divided": lambda q, *_: q.shape[-1] ** -0.5,
+    "divided by the root of d_model; a head is narrower": (
+        lambda q, k, v, d: d**0.5
+    ),
+    "divided by d_model; a head is narrower": lambda q, k, v, d: d,
+    "the root is that of a value's width": lambda q, k, v, d: (
+        v.shape[-1] ** 0.5
+    ),
+    "a length is the divisor": lambda q, *_: q.shape[1] ** 0.5,
+    "a length is the divisor, that of the keys": lambda q, k, v, d: (
+        k.shape[1] ** 0.5
+    ),
+    "divided by 2, whatever the width of a key": lambda *_: 2,
+    "len(query) is the batch size, not a width": lambda q, *_: len(q) ** 0.5,
+}
+KEEP = "without keepdims=True the {} of a row meets other rows"
+MIXES = {
+    "NaN for large scores; take off the maximum": unstable,
+    "the rows of your weights do not sum to one: the softmax runs over the "
+    "queries": lambda scores: softmax(scores, 1),
+    "the softmax runs over the batch": lambda scores: softmax(scores, 0),
+    "there is no softmax": lambda scores: scores,
+    KEEP.format("sum"): without_keepdims(False, True),
+    KEEP.format("maximum"): without_keepdims(True, False),
+    KEEP.format("sum and the maximum"): without_keepdims(True, True),
+}
+PRODUCTS = {
+    "queries and keys are exchanged": lambda query, key: key @ query.mT,
+    "the keys are not transposed": lambda query, key: query @ key,
+    "key.T moves the batch, too; exchange the last two axes": (
+        lambda query, key: query @ key.T
+    ),
+}
+CHANGES = {
+    says: {name: change}
+    for name, table in dict(
+        divisor=DIVISORS, mix=MIXES, scores=PRODUCTS
+    ).items()
+    for says, change in table.items()
+}
+
 check_own_attention = Exercise(
     number=2,
     right=attention(),
     cases=attention_cases,
-    mistakes={
-        "the scores are not divided": attention(lambda *_: 1),
-        "divided by d_k instead of its root": attention(
-            lambda q, k, v, d: q.shape[-1]
-        ),
-        "multiplied by the root, not divided": attention(
-            lambda q, k, v, d: q.shape[-1] ** -0.5
-        ),
-        "divided by the root of d_model; a head is narrower": attention(
-            lambda q, k, v, d: d**0.5
-        ),
-        "divided by d_model; a head is narrower": attention(
-            lambda q, k, v, d: d
-        ),
-        "the root is that of a value's width": attention(
-            lambda q, k, v, d: v.shape[-1] ** 0.5
-        ),
-        "a length is the divisor": attention(
-            lambda q, k, v, d: q.shape[1] ** 0.5
-        ),
-        "a length is the divisor, that of the keys": attention(
-            lambda q, k, v, d: k.shape[1] ** 0.5
-        ),
-        "divided by 2, whatever the width of a key": attention(lambda *_: 2),
-        "len(query) is the batch size, not a width": attention(
-            lambda q, k, v, d: len(q) ** 0.5
-        ),
-        "NaN for large scores; take off the maximum": attention(mix=unstable),
-        "the rows of your weights do not sum to one: the softmax runs over "
-        "the queries": attention(mix=lambda scores: softmax(scores, 1)),
-        "the softmax runs over the batch": attention(
-            mix=lambda scores: softmax(scores, 0)
-        ),
-        "there is no softmax": attention(mix=lambda scores: scores),
+    mistakes={says: attention(**changed) for says, changed in CHANGES.items()}
+    | {
         "these are the scores": lambda q, k, v, d: (
             q @ k.mT / math.sqrt(q.shape[-1])
         ),
         "these are the weights; the values have no part": lambda q, k, v, d: (
             softmax(q @ k.mT / math.sqrt(q.shape[-1]))
         ),
-        "queries and keys are exchanged": attention(
-            scores=lambda query, key: key @ query.mT
-        ),
-        "the keys are not transposed": attention(
-            scores=lambda query, key: query @ key
-        ),
-        "key.T moves the batch, too; exchange the last two axes": attention(
-            scores=lambda query, key: query @ key.T
-        ),
-        "without keepdims=True the sum of a row meets other rows": attention(
-            mix=without_keepdims(False, True)
-        ),
-        "without keepdims=True the maximum of a row meets other rows": (
-            attention(mix=without_keepdims(True, False))
-        ),
-        "without keepdims=True the sum and the maximum of a row meet other "
-        "rows": attention(mix=without_keepdims(True, True)),
         "two calls differ; no dropout when it is used": Seen(
             changes_from_call_to_call,
             lambda q, k, v, d: (
@@ -176,36 +150,6 @@ check_own_attention = Exercise(
 
 
 # 3: a layer with dropout
-
-
-def layer(
-    order=(0, 1, 2), always=False, factor=1, exchange=False, of="weights"
-):
-    """Return an answer with one thing changed.
-
-    order: which projections make queries, keys and values; always: dropout
-    when it is not training, too; factor: of what stays; exchange: what should
-    stay is dropped; of: what is dropped, "weights", "scores", "output", "x".
-    """
-
-    def dropout_layer(
-        x, query_proj, key_proj, value_proj, rate, training, rng
-    ):
-        def drop(array):
-            if not (training or always):
-                return array
-            kept = (rng.random(array.shape) >= rate) != exchange
-            return array * kept * factor / (1 - rate)
-
-        x = drop(x) if of == "x" else x
-        given = query_proj, key_proj, value_proj
-        q, k, v = (x @ given[i] for i in order)
-        scores = q @ k.T / math.sqrt(k.shape[-1])
-        weights = softmax(drop(scores) if of == "scores" else scores)
-        output = (drop(weights) if of == "weights" else weights) @ v
-        return drop(output) if of == "output" else output
-
-    return dropout_layer
 
 
 def unequal_drops(dropout_layer):
@@ -283,24 +227,10 @@ check_dropout_layer = Exercise(
 # 4: backwards without the Jacobian
 
 
-def backward(mean):
-    """Return an answer with another mean of the gradient."""
-    return lambda p, g: p * (g - mean(p, g))
-
-
-def row_mean(p, g):
-    return (p * g).sum(axis=-1, keepdims=True)
-
-
 def backward_cases():
     rng = np.random.default_rng(5)
     for shape in [(4, 4), (4, 6), (1, 1)]:
         yield softmax(rng.standard_normal(shape)), rng.standard_normal(shape)
-
-
-def through_the_jacobian(p, g):
-    rows = zip(p, g, strict=True)
-    return np.stack([(np.diag(a) - np.outer(a, a)) @ b for a, b in rows])
 
 
 def writes_a_jacobian(softmax_backward):
@@ -347,71 +277,6 @@ check_softmax_backward = Exercise(
 # 5: attention in one pass
 
 
-def in_blocks(
-    start=-np.inf,
-    divisor=lambda width: math.sqrt(width),
-    shrink=lambda old, new: (np.exp(old - new),) * 2,
-    all_blocks=True,
-    by_sum=True,
-):
-    """Return an answer with one thing changed.
-
-    start: the largest score at first; divisor: of the scores, by their width;
-    shrink: the factors of the sum and of the mixture, by the old maximum and
-    the new; all_blocks: the last block counts, too, if it is not full; by_sum:
-    the mixture is divided by the sum.
-    """
-
-    def attend_in_blocks(query, key, value, block):
-        most = np.full((len(query), 1), start)  # (T, 1)
-        total = mixture = 0.0
-        end = len(key) if all_blocks else len(key) // block * block
-        for at in range(0, end, block):
-            rows = slice(at, at + block)
-            scores = query @ key[rows].T / divisor(query.shape[-1])
-            new = np.maximum(most, scores.max(axis=-1, keepdims=True))
-            parts = np.exp(scores - new)
-            of_sum, of_mixture = shrink(most, new)
-            total = of_sum * total + parts.sum(axis=-1, keepdims=True)
-            mixture = of_mixture * mixture + parts @ value[rows]
-            most = new
-        return mixture / total if by_sum else mixture
-
-    return attend_in_blocks
-
-
-def of_blocks(join):
-    """Return an answer that joins the outputs of attention to each block."""
-
-    def attend_in_blocks(query, key, value, block):
-        starts = range(0, len(key), block)
-        return join(
-            [
-                attention()(query, key[i : i + block], value[i : i + block], 0)
-                for i in starts
-            ]
-        )
-
-    return attend_in_blocks
-
-
-def own_maxima(query, key, value, block):
-    """Sum up blocks that each have their own maximum."""
-    total = mixture = 0.0
-    for at in range(0, len(key), block):
-        rows = slice(at, at + block)
-        scores = query @ key[rows].T / math.sqrt(query.shape[-1])
-        parts = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        total = total + parts.sum(axis=-1, keepdims=True)
-        mixture = mixture + parts @ value[rows]
-    return mixture / total
-
-
-def without_maximum(query, key, value, block):
-    parts = np.exp(query @ key.T / math.sqrt(query.shape[-1]))
-    return parts / parts.sum(axis=-1, keepdims=True) @ value
-
-
 def block_cases():
     rng = np.random.default_rng(6)
     for K in (4, 9):
@@ -435,38 +300,42 @@ check_attend_in_blocks = Exercise(
     right=in_blocks(),
     cases=block_cases,
     mistakes={
-        "the last block is lost when it is not full": in_blocks(
-            all_blocks=False
-        ),
+        says: in_blocks(**changed)
+        for says, changed in {
+            "the last block is lost when it is not full": {
+                "all_blocks": False
+            },
+            "the scores are not divided by the root": {"divisor": lambda k: 1},
+            "divided by 2, whatever the width of a key": {
+                "divisor": lambda k: 2
+            },
+            "what was gathered is not rescaled": {
+                "shrink": lambda x, y: (1, 1)
+            },
+            "the sum is rescaled, the mixture is not": {
+                "shrink": lambda old, new: (np.exp(old - new), 1)
+            },
+            "the mixture is rescaled, the sum is not": {
+                "shrink": lambda old, new: (1, np.exp(old - new))
+            },
+            "rescaled the wrong way round": {
+                "start": 0,
+                "shrink": lambda old, new: (np.exp(new - old),) * 2,
+            },
+            "the mixture is not divided by the sum": {"by_sum": False},
+            "scores far below zero are lost; begin with m = -infinity": {
+                "start": 0
+            },
+        }.items()
+    }
+    | {
         "the blocks' outputs are averaged": of_blocks(
             lambda outputs: np.mean(outputs, axis=0)
         ),
         "only the last block is left": of_blocks(lambda outputs: outputs[-1]),
         "only the first block is used": of_blocks(lambda outputs: outputs[0]),
-        "the scores are not divided by the root": in_blocks(
-            divisor=lambda width: 1
-        ),
-        "divided by 2, whatever the width of a key": in_blocks(
-            divisor=lambda width: 2
-        ),
         "each block has its own maximum": own_maxima,
-        "what was gathered is not rescaled": in_blocks(
-            shrink=lambda old, new: (1, 1)
-        ),
-        "the sum is rescaled, the mixture is not": in_blocks(
-            shrink=lambda old, new: (np.exp(old - new), 1)
-        ),
-        "the mixture is rescaled, the sum is not": in_blocks(
-            shrink=lambda old, new: (1, np.exp(old - new))
-        ),
-        "rescaled the wrong way round": in_blocks(
-            start=0, shrink=lambda old, new: (np.exp(new - old),) * 2
-        ),
-        "the mixture is not divided by the sum": in_blocks(by_sum=False),
         "overflow; carry the largest score along": without_maximum,
-        "scores far below zero are lost; begin with m = -infinity": in_blocks(
-            start=0
-        ),
         "holds all weights at once": Seen(
             holds_all_weights,
             lambda query, key, value, block: attention()(query, key, value, 0),
