@@ -129,7 +129,7 @@ WRONG = {
         lambda ids, up, n: up.T @ np.eye(n)[ids],
         lambda ids, up, n: np.eye(ids.max() + 1)[ids].T @ up,
     ],
-    "positional_encoding.wavelength": [lambda c, d: TAU * 10**4 ** (c // d)],
+    "positional_encoding.wavelength": [lambda c, d: TAU * 10000 ** (c // d)],
     "positional_encoding.halves_table": [
         lambda t, d: np.cos(np.outer(range(t), speeds(2 * d)))
     ],
