@@ -11,12 +11,12 @@ from tools.notebooks import Notebook, paths
 from tools.rules.book import one_name_one_body
 from tools.rules.code import reshaping_lines_say_their_shape
 from tools.rules.reading import first_reading_is_short
-from tools.rules.text import anatomy
+from tools.rules.text import sections_are_those_of_a_chapter
 from tools.settings import ROOT, chapters
 
 # What a notebook of the reference need not follow.
 OF_CHAPTERS = {
-    anatomy,
+    sections_are_those_of_a_chapter,
     first_reading_is_short,
     reshaping_lines_say_their_shape,  # it has no letters
 }
