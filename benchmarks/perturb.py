@@ -45,7 +45,7 @@ SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits Exp Log Sin
 Cos Tanh Sigmoid Erf Rsqrt StatelessRandomNormalV2""".split()
 WHOLE = {"float32": ("i4", 23), "float64": ("i8", 52)}  # bits of mantissas
 WIDTH = 200  # of what is said
-NEAR = 1e-4  # of a step: what counts as almost half way
+NEAR = 1e-5  # of a step: what counts as almost half way
 
 
 def nudge(array, ulps):

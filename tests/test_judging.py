@@ -75,7 +75,10 @@ def in_two_lines(*given):
     ("says", "answer"),
     [
         ("your function raises ValueError: one.", in_two_lines),
-        ("it returns list, not numbers.", lambda *given: [[1], [1, 2]]),
+        (
+            "it returns a list that is no array of numbers.",
+            lambda *given: [[1], [1, 2]],
+        ),
         ("it returns complex, not numbers.", lambda *given: 1j),
         (
             "it returns a tuple; return the one that is asked for.",

@@ -2,53 +2,62 @@
 
 from __future__ import annotations
 
-from . import (
-    batch,
-    causality,
-    decoding,
-    dependence,
-    gradients,
-    loss,
-    padding,
-    parameters,
-    reference,
-    shape,
-)
+from .batch import batch_invariance, determinism
 from .cache import cache_consistency
+from .causality import (
+    causality,
+    causality_grad,
+    causality_train,
+    prefix_consistency,
+)
 from .context import Check, CheckContext
+from .decoding import greedy_decoding
+from .dependence import (
+    context_dependence,
+    source_dependence,
+    token_influence,
+)
+from .gradients import gradient_flow
+from .loss import (
+    initial_loss,
+    loss_padding_invariance,
+    overfit_one_batch,
+    target_alignment,
+)
+from .padding import padding_invariance
+from .parameters import duplicate_weights, parameter_count
 from .positions import position_dependence
+from .reference import reference_parity
 from .report import EXPECTED, Result
+from .shape import output_shape
 from .verdicts import run_check
 
 # Each check, and the section of *Symptoms* that has its causes.
 CHECKS: dict[str, tuple[Check, str]] = {
     check.__name__: (check, symptom)
     for check, symptom in [
-        (shape.output_shape, "the-loss-or-a-gradient-is-nan"),
-        (causality.causality, "the-loss-is-too-good"),
-        (causality.causality_train, "the-loss-is-too-good"),
-        (causality.causality_grad, "the-loss-is-too-good"),
-        (causality.prefix_consistency, "it-trains-and-it-is-still-wrong"),
+        (output_shape, "the-loss-or-a-gradient-is-nan"),
+        (causality, "the-loss-is-too-good"),
+        (causality_train, "the-loss-is-too-good"),
+        (causality_grad, "the-loss-is-too-good"),
+        (prefix_consistency, "it-trains-and-it-is-still-wrong"),
         (cache_consistency, "the-cache-changes-the-output"),
-        (padding.padding_invariance, "padding-changes-the-output"),
-        (batch.batch_invariance, "the-batch-changes-the-output"),
-        (batch.determinism, "two-calls-give-two-answers"),
-        (dependence.context_dependence, "padding-changes-the-output"),
-        (dependence.token_influence, "it-trains-and-it-is-still-wrong"),
+        (padding_invariance, "padding-changes-the-output"),
+        (batch_invariance, "the-batch-changes-the-output"),
+        (determinism, "two-calls-give-two-answers"),
+        (context_dependence, "padding-changes-the-output"),
+        (token_influence, "it-trains-and-it-is-still-wrong"),
         (position_dependence, "the-order-of-the-tokens-does-not-matter"),
-        (dependence.source_dependence, "it-trains-and-it-is-still-wrong"),
-        (gradients.gradient_flow, "parameters-are-missing-or-never-change"),
-        (
-            parameters.duplicate_weights,
-            "parameters-are-missing-or-never-change",
-        ),
-        (parameters.parameter_count, "parameters-are-missing-or-never-change"),
-        (reference.reference_parity, "logits-differ-from-another-library"),
-        (loss.target_alignment, "the-loss-is-too-good"),
-        (loss.loss_padding_invariance, "the-loss-is-too-good"),
-        (loss.initial_loss, "the-loss-stays-high"),
-        (decoding.greedy_decoding, "it-trains-and-it-is-still-wrong"),
-        (loss.overfit_one_batch, "the-loss-stays-high"),
+        (source_dependence, "it-trains-and-it-is-still-wrong"),
+        (gradient_flow, "parameters-are-missing-or-never-change"),
+        (duplicate_weights, "parameters-are-missing-or-never-change"),
+        (parameter_count, "parameters-are-missing-or-never-change"),
+        (reference_parity, "logits-differ-from-another-library"),
+        (target_alignment, "the-loss-is-too-good"),
+        (loss_padding_invariance, "the-loss-is-too-good"),
+        (initial_loss, "the-loss-stays-high"),
+        (greedy_decoding, "it-trains-and-it-is-still-wrong"),
+        (overfit_one_batch, "the-loss-stays-high"),
     ]
 }
 # One of these needs no outputs, and the other one judges them.

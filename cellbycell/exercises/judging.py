@@ -171,6 +171,8 @@ def as_array(found):
         kind = type(found).__name__
         if isinstance(found, tuple):
             raise Wrong("it returns a tuple; return the one that is asked for")
+        if isinstance(found, list):  # of numbers, perhaps, but ragged
+            raise Wrong("it returns a list that is no array of numbers")
         raise Wrong(f"it returns {kind}, not numbers")
     return array
 

@@ -158,6 +158,9 @@ check_beam_step = Exercise(
     cases=beams,
     mistakes={
         "each beam keeps its best token; let them compete": own_best,
+        "return width pairs, not as many as there are beams": (
+            lambda s, z, w: best(s[:, None] + z)[: len(s)]
+        ),
         "the scores so far are forgotten": lambda s, z, w: best(z),
         "beam and token are exchanged": lambda s, z, w: best(s[:, None] + z)[
             :, ::-1

@@ -50,7 +50,11 @@ def bank_of(model):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_correct_model_passes(model):
-    report = check_model(**bank_of(model).case(model))
+    case = bank_of(model).case(model)
+    if MODELS[model] == "keras":  # whose calls take longer
+        checks = {bug.check for bug in read_bugs(model).values()}
+        case["only"] = checks - {"nothing"}
+    report = check_model(**case)
     assert report.failed == report.errors == [], report
 
 
