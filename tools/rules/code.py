@@ -12,7 +12,9 @@ from tools.rules.common import (
     trees,
     walk,
 )
+from tools.rules.tables import LETTER
 from tools.run import shapes
+from tools.run.tables import rows_with
 
 RANDOM = re.compile(
     r"(torch\.(rand|randn|randint|randperm|normal)\w*"
@@ -64,8 +66,10 @@ def scopes(table):
 
 @rule
 def letters_are_in_the_notation(notebook):
-    words = "\n".join(cell.source for cell in notebook.markdown)
-    listed = shapes.notation(words) | {"C"}
+    listed = {"C"}
+    for cell in notebook.markdown:
+        for row in rows_with(cell.source, LETTER):
+            listed |= {*re.findall(r"\b[A-Z]\b", row[LETTER])}
     for cell, _ in trees(notebook):
         said = " ".join(shapes.comments(cell.source).values())
         letters = set(re.findall(r"\b[A-Z]\b", re.sub(r":[^#]*", "", said)))

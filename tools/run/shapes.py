@@ -46,20 +46,6 @@ DESCRIBED = re.compile(
 )
 
 
-def notation(markdown):
-    """Return the letters that a Notation table explains."""
-    found, column = set(), None
-    for line in markdown.split("\n"):
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if "letter in shapes" in cells:
-            column = cells.index("letter in shapes")
-        elif column is not None and line.startswith("|"):
-            found |= set(re.findall(r"\b[A-Z]\b", cells[column]))
-        else:
-            column = None
-    return found
-
-
 class ShapeError(AssertionError):
     """A shape comment is wrong, unreadable, or stands where none can."""
 

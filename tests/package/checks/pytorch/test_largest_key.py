@@ -1,4 +1,4 @@
-"""Faults that the kit has found in public models, made again and small."""
+"""A fault that the checks found in public models, made again and small."""
 
 import pytest
 import torch
