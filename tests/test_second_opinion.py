@@ -120,9 +120,7 @@ def left(g, k=0):
 WRONG = {
     # A layer
     "embedding.pad_share_of_gradient": [lambda n, t: (t - n) // t],
-    "embedding.frequent_vocabulary": [
-        lambda tokens, least: sorted(set(tokens))
-    ],
+    "embedding.frequent_vocabulary": [lambda tokens, least: sorted({*tokens})],
     "embedding.strict_lookup": [
         lambda ids, table: table[ids],
         lambda ids, table: table[ids % len(table)],
@@ -131,7 +129,7 @@ WRONG = {
         lambda ids, up, n: up.T @ np.eye(n)[ids],
         lambda ids, up, n: np.eye(ids.max() + 1)[ids].T @ up,
     ],
-    "positional_encoding.wavelength": [lambda c, d: TAU * 10**4 ** (c // d)],
+    "positional_encoding.wavelength": [lambda c, d: TAU * 10000 ** (c // d)],
     "positional_encoding.halves_table": [
         lambda t, d: np.cos(np.outer(range(t), speeds(2 * d)))
     ],
@@ -142,13 +140,11 @@ WRONG = {
         lambda p, d: np.sin(p.astype(int)[..., None] * np.repeat(speeds(d), 2))
     ],
     "positional_encoding.balanced_table": [
-        lambda n, d, pad, seed: np.full((n, d), d**-0.5)
+        lambda n, d, pad, seed: np.eye(n, d)
     ],
     "positional_encoding.find_base": [lambda x: x[1, 2] ** (-len(x[0]) / 2)],
     "position_similarity.norm_of_mean": [lambda k, d: math.sqrt(d / 2)],
-    "position_similarity.whole_rounds": [
-        lambda t, d: int(t * speeds(d).sum() / TAU)
-    ],
+    "position_similarity.whole_rounds": [lambda t, d: int(t / TAU)],
     "position_similarity.rotation_halves": [lambda k, d: np.eye(d)],
     "position_similarity.read_offset": [
         lambda a, b: turned_by(a, b, range(-50, 50))
@@ -171,7 +167,7 @@ WRONG = {
     ],
     "multi_head_attention.repack": [lambda x, n: x[::-1]],
     "multi_head_attention.fold_biases": [
-        lambda w, b: b * [[1], [0], [0], [1]]
+        lambda w, b: np.vstack([b[0], 0 * b[1:3], b[3]])
     ],
     # The Transformer
     "masks.count_pairs": [lambda n, t: n * (n + 1) // 2 + (t - n) * t],
@@ -220,6 +216,10 @@ WRONG = {
         lambda m: [7, 5, 3, 1],
     ],
     "training.best_shares": [lambda m: [1 / m, 1 / math.factorial(m)]],
+    "testing.name_bug": [lambda: "no causal mask"],
+    "testing.is_causal": [lambda f, x: np.allclose(f(x)[:2], f(0 * x)[:2])],
+    "testing.find_bug": [lambda ask: "memory detached"],
+    "testing.fewest": [list],
     "practice.pads_needed": [
         lambda x: (x[-1] - x).sum(),
         lambda x: x.max() - x,
@@ -278,9 +278,7 @@ WRONG = {
         lambda d, w, end: int((d == w[:-1]).cumprod().sum()) + 1,
     ],
     "speculative.speedup": [lambda a, k, c: (1 + a * k) / (1 + c * (k + 1))],
-    "speculative.share_accepted": [
-        lambda p, q, t: (p.argmax() == q.argmax()) * 1.0
-    ],
+    "speculative.share_accepted": [lambda p, q, t: max(softmax(q / t))],
     "bits.block_bytes": [lambda n, b: n * (b // 8) + n // 32 * 2],
     "bits.rounded": [lambda w, bits, group: w.round(bits)],
     "bits.unpacked": [lambda x: np.concatenate([x[2:] & 15, x[2:] >> 4]) - 8],

@@ -62,7 +62,7 @@ def causality_train(context: CheckContext) -> str:
 def full_rows(context: CheckContext, training: bool = False) -> int:
     """Return how many tokens of rows without pads and masks were changed.
 
-    None if that is what was tested already.
+    It is 0 if the given rows are such rows.
     """
     filled = context.fill_pads(context.rows)
     as_given = (filled == context.rows).all() and not context.model.takes_mask

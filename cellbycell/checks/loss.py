@@ -1,4 +1,4 @@
-"""Does the loss train each position for the next token, and from where?"""
+"""Is each position trained for the next token, and can a batch be learned?"""
 
 from __future__ import annotations
 

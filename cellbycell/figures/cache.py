@@ -99,7 +99,7 @@ def show_corner(read, model, token_ids, held_out, patched, written):
             )
             _, cache = model(token_ids[:, :-1], cache=[])
             after_prompt, _ = model(token_ids[:, -1:], cache=cache)
-            loss = float(held_out(model))
+            loss = held_out(model).item()
 
         def same(found, wanted=whole):
             wanted = wanted[:, -found.shape[1] :]

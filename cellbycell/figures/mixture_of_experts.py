@@ -10,18 +10,24 @@ def show_loads(loads):
     Parameters
     ----------
     loads
-        {name of a router: its loads, (steps, experts)}, means of 20 steps.
+        {name of a router: its loads, (steps, experts)}; the picture has the
+        mean of each 20 steps.
 
     Returns
     -------
     IPython.display.HTML
         A table, a row for each router, at a step that the reader chooses.
     """
-    steps, experts = next(iter(loads.values())).shape
+    experts = next(iter(loads.values())).shape[1]
+    means = {
+        name: rows.reshape(-1, 20, experts).mean(1).round(3)
+        for name, rows in loads.items()
+    }
+    steps = len(next(iter(means.values())))
 
     def state(step):
         parts, busiest = {}, []
-        for i, (name, rows) in enumerate(loads.items()):
+        for i, (name, rows) in enumerate(means.items()):
             row = rows[step // 20]
             for e, load in enumerate(row):
                 load = float(load)
