@@ -24,8 +24,8 @@ def file_is_as_it_was_stored(notebook):
     text = notebook.path.exists() and notebook.path.read_text("utf-8")
     if new.node != notebook.node or text and text != new.text():
         yield (
-            f"{', '.join(places) or notebook.path.name}: edited and not run, "
-            f"or saved by another program. Run: {remedy(notebook.path)}"
+            f"{[*places, notebook.path.name][0]}: edited and not run, or "
+            f"saved by another program. Run: {remedy(notebook.path)}"
         )
 
 
