@@ -96,13 +96,16 @@ def planted(function: Callable, old: str, new: str) -> Iterator[None]:
         function.__code__, function.source = own_code, source
 
 
-def rows(seed: int, *lengths: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows of 12 ids, and of the next ids; pads after the lengths."""
+def rows(seed: int, *lengths: int) -> np.ndarray:
+    """Return rows of 13 ids, with pads after the lengths."""
     rng = np.random.default_rng(seed)
     found = np.stack([rng.permutation(45)[:13] + 3 for _ in lengths])
     found[np.arange(13) >= np.array(lengths)[:, None]] = 0
-    return found[:, :-1], found[:, 1:]
+    return found
 
 
-(IDS, NEXT), (SOURCE, _) = rows(0, 13, 11, 9), rows(1, 10, 12, 9)
-PADS, BOTH_WAYS = {"pad_id": 0}, {"pad_id": 0, "causal": False}
+IDS = rows(0, 13, 11, 9)[:, :-1]
+NEXT = rows(0, 13, 11, 9)[:, 1:]
+SOURCE = rows(1, 10, 12, 9)[:, :-1]
+PADS = {"pad_id": 0}
+BOTH_WAYS = {"pad_id": 0, "causal": False}
