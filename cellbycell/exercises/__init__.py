@@ -24,12 +24,7 @@ from .judging import (
     agree,
     as_array,
     first_difference,
-    judged,
-    passes,
     peak_bytes,
-    rearranged,
-    require,
-    require_each,
     to_numbers,
 )
 
@@ -40,12 +35,7 @@ __all__ = [
     "Wrong",
     "agree",
     "as_array",
-    "judged",
-    "passes",
     "peak_bytes",
-    "rearranged",
-    "require",
-    "require_each",
     "to_numbers",
 ]
 

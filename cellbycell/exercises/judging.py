@@ -1,7 +1,6 @@
-"""How the exercises are judged: one sentence for every answer.
+"""What an answer gives, as numbers, and what is said of it.
 
-A checker calls the reader's function on copies of its cases, and says that it
-is right, that it was not attempted, or which mistake it makes.
+An exercise calls the reader's function on copies of its cases; see Exercise.
 """
 
 import tracemalloc
@@ -19,38 +18,8 @@ class Wrong(Exception):
     """Says what is wrong with an answer."""
 
 
-def judged(number):
-    """Turn a check into a function that gives one sentence.
-
-    Parameters
-    ----------
-    number
-        Of the exercise, with which the sentence begins.
-
-    Returns
-    -------
-    Callable
-        A decorator: of a check, which takes an Answer and raises Wrong if it
-        is not right, it makes a function of the reader's function.
-    """
-
-    def decorate(check):
-        def say(function):
-            """Say in one line whether it is right, or what is wrong."""
-            try:
-                with np.errstate(all="ignore"):
-                    check(Answer(function))
-            except Wrong as wrong:
-                return f"Exercise {number}: {wrong}."
-            return f"Exercise {number}: correct."
-
-        return say
-
-    return decorate
-
-
 class Answer:
-    """A function of the reader's: it gives numbers, or raises Wrong.
+    """A function of the reader's: it gives something, or raises Wrong.
 
     Parameters
     ----------
@@ -64,15 +33,13 @@ class Answer:
         self.function, self.attempted = function, False
         self.faults = dict(faults)
 
-    def give(self, *given, fault=None):
+    def give(self, *given):
         """Return what the function makes of copies of the arguments.
 
         Parameters
         ----------
         *given
             The arguments; arrays are copied.
-        fault
-            What is said if an ArithmeticError is raised; None for its words.
 
         Returns
         -------
@@ -89,8 +56,6 @@ class Answer:
         try:
             found = self.function(*given)
         except Exception as error:
-            if fault and isinstance(error, ArithmeticError):
-                raise Wrong(fault) from error
             for part, words in self.faults.items():
                 if part in f"{type(error).__name__}: {error}":
                     raise Wrong(words) from error
@@ -100,28 +65,6 @@ class Answer:
         self.attempted = True
         return found
 
-    def __call__(self, shape, *given, fault=None):
-        """Return the array of this shape that the function gives.
-
-        Parameters
-        ----------
-        shape
-            What the array has to have; () for a number.
-        *given, fault
-            As in `give`; fault is also said of NaN and infinity.
-
-        Returns
-        -------
-        numpy.ndarray
-            In float64.
-
-        Raises
-        ------
-        Wrong
-            As `give` and `to_numbers` do.
-        """
-        return to_numbers(self.give(*given, fault=fault), shape, fault)
-
 
 def _told(error):
     """Return what an error says, in one line, and what to do about it."""
@@ -129,6 +72,34 @@ def _told(error):
     for part, advice in _ADVICE.items():
         words += f"; {advice}" if part in words else ""
     return words
+
+
+def as_array(found):
+    """Return what was found as an array of numbers or truth values.
+
+    Parameters
+    ----------
+    found
+        A number, a list, an array or a tensor.
+
+    Returns
+    -------
+    numpy.ndarray
+        Of its own shape and type; bfloat16 becomes float32.
+
+    Raises
+    ------
+    Wrong
+        If these are no numbers.
+    """
+    array = _to_array(found)
+    if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
+        if isinstance(found, tuple):
+            raise Wrong("it returns a tuple; return the one that is asked for")
+        if isinstance(found, list):  # of numbers, perhaps, but ragged
+            raise Wrong("it returns a list that is no array of numbers")
+        raise Wrong(f"it returns {type(found).__name__}, not numbers")
+    return array
 
 
 def _to_array(found):
@@ -148,58 +119,7 @@ def _to_array(found):
         return np.array(None)
 
 
-def _read(found, shape, kinds):
-    """Return what was found as an array, or raise Wrong; see to_numbers."""
-    array = _to_array(found)
-    if isinstance(found, tuple) and array.shape != shape:
-        raise Wrong("it returns a tuple; return the one that is asked for")
-    if array.dtype.kind not in kinds and array.dtype.name != "bfloat16":
-        raise Wrong(f"it returns {type(found).__name__}, not numbers")
-    return array
-
-
-def as_array(found):
-    """Return what was found as an array of numbers or truth values.
-
-    Raises
-    ------
-    Wrong
-        If these are neither.
-    """
-    array = _to_array(found)
-    if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
-        kind = type(found).__name__
-        if isinstance(found, tuple):
-            raise Wrong("it returns a tuple; return the one that is asked for")
-        if isinstance(found, list):  # of numbers, perhaps, but ragged
-            raise Wrong("it returns a list that is no array of numbers")
-        raise Wrong(f"it returns {kind}, not numbers")
-    return array
-
-
-def first_difference(found, wanted, otherwise):
-    """Return what is said of numbers that no known mistake gives."""
-    if not isinstance(wanted, np.ndarray):
-        return otherwise.format(found)
-    if found.shape != wanted.shape:
-        return _other_shape(found, wanted.shape)
-    if not np.isfinite(found).all() and np.isfinite(wanted).all():
-        return "NaN or infinity is returned"
-    if (found.dtype == bool) != (wanted.dtype == bool):
-        return f"it is {found.dtype}, not {wanted.dtype}"
-    index = np.argwhere(~_close(found, wanted))
-    index = index[0].tolist() if len(index) else []
-    number = str(found[tuple(index)])[:6]
-    return otherwise.format(f"{number} at {index}" if index else number)
-
-
-def _other_shape(found, shape):
-    """Return what is said of an array of another shape."""
-    wanted = shape or "a single number"
-    return f"the shape is {found.shape} instead of {wanted}"
-
-
-def to_numbers(found, shape, fault=None):
+def to_numbers(found, shape):
     """Return what was found as floats.
 
     Parameters
@@ -208,8 +128,6 @@ def to_numbers(found, shape, fault=None):
         A number, a list, an array or a tensor.
     shape
         What the numbers have to have.
-    fault
-        What is said of NaN and infinity; None for the usual words.
 
     Returns
     -------
@@ -222,12 +140,18 @@ def to_numbers(found, shape, fault=None):
         If these are no numbers, not all of them are finite, or the shape is
         another.
     """
-    array = _read(found, shape, "iuf")
+    array = as_array(found)
     if array.shape != shape:
         raise Wrong(_other_shape(array, shape))
     if not np.isfinite(array).all():
-        raise Wrong(fault or "NaN or infinity is returned")
+        raise Wrong("NaN or infinity is returned")
     return array.astype(float)
+
+
+def _other_shape(found, shape):
+    """Return what is said of an array of another shape."""
+    wanted = shape or "a single number"
+    return f"the shape is {found.shape} instead of {wanted}"
 
 
 def _close(found, wanted):
@@ -259,108 +183,33 @@ def agree(found, wanted):
     return bool(same and _close(found, wanted).all())
 
 
-def require(found, options, otherwise):
-    """Raise Wrong unless the numbers found are those of the option "".
+def first_difference(found, wanted, otherwise):
+    """Return what is said of numbers that no known mistake gives.
 
     Parameters
     ----------
-    found
-        An array.
-    options
-        {what is wrong: the numbers that it gives, or a function that tells
-        whether it gave those found}; "" for what is right. The first option
-        that agrees counts.
+    found, wanted
+        Arrays, or whatever an exercise reads; they do not agree.
     otherwise
-        What is said of numbers that no option gives.
-
-    Raises
-    ------
-    Wrong
-        Its words are those of the option.
-    """
-    for says, wanted in options.items():
-        if wanted(found) if callable(wanted) else agree(found, wanted):
-            if says:
-                raise Wrong(says)
-            return
-    raise Wrong(otherwise)
-
-
-def require_each(answer, cases):
-    """Raise Wrong at the first case that an answer does not give.
-
-    Parameters
-    ----------
-    answer
-        An Answer. It may give another shape, which a mistake may have, and
-        truth values.
-    cases
-        Of each, a tuple: the arguments, the right result, the mistakes, as
-        the options of `require`, and what is said of other numbers, with {}
-        for the first one that is wrong, and its index.
-
-    Raises
-    ------
-    Wrong
-        Its words are those of the mistake.
-    """
-    for given, right, mistakes, otherwise in cases:
-        right = np.asarray(right)
-        found = _read(answer.give(*given), right.shape, "biuf")
-        if agree(found, right):
-            if (found.dtype == bool) != (right.dtype == bool):
-                raise Wrong(f"it is {found.dtype}, not {right.dtype}")
-            continue
-        if found.shape != right.shape:
-            says = _other_shape(found, right.shape)
-        else:
-            index = np.argwhere(~_close(found, right))[0].tolist()
-            number = str(found[tuple(index)])[:6]
-            says = f"{number} at {index}" if index else number
-            says = otherwise.format(says)
-        require(found, mistakes, says)
-
-
-def rearranged(array, sizes, axes, shape):
-    """Return an array divided into sizes, with its axes in another order.
-
-    Parameters
-    ----------
-    array
-        Of any shape.
-    sizes
-        The shape into which it is divided.
-    axes
-        The order in which these axes then stand.
-    shape
-        The shape to which it is joined again.
+        The sentence; {} becomes the first that is wrong, and its index.
 
     Returns
     -------
-    numpy.ndarray
-        Of this shape.
+    str
+        Without a full stop.
     """
-    return array.reshape(sizes).transpose(axes).reshape(shape)
-
-
-def passes(check):
-    """Tell whether a check returns True.
-
-    Parameters
-    ----------
-    check
-        A function without arguments.
-
-    Returns
-    -------
-    bool
-        False also if the check raises a RuntimeError, as tensors do whose
-        sizes do not fit.
-    """
-    try:
-        return bool(check())
-    except RuntimeError:
-        return False
+    if not isinstance(wanted, np.ndarray):
+        return otherwise.format(found)
+    if found.shape != wanted.shape:
+        return _other_shape(found, wanted.shape)
+    if not np.isfinite(found).all() and np.isfinite(wanted).all():
+        return "NaN or infinity is returned"
+    if (found.dtype == bool) != (wanted.dtype == bool):
+        return f"it is {found.dtype}, not {wanted.dtype}"
+    index = np.argwhere(~_close(found, wanted))
+    index = index[0].tolist() if len(index) else []
+    number = str(found[tuple(index)])[:6]
+    return otherwise.format(f"{number} at {index}" if index else number)
 
 
 def peak_bytes(function, *given):

@@ -103,7 +103,7 @@ def show_likeliest(ways, texts, whole, laws, rates):
             "a draft that is the target: all accepted": accepts_itself,
             "six of ten judged letters are accepted": rate >= 0.6,
             "each of the four tokens can come": (law > 0).all(),
-            "the law of a token is p": np.allclose(law, whole),
+            "the law of a token is p": bool((law == whole).all()),
         }
         for (is_greedy, accepts_itself), law, rate in zip(
             ways, laws, rates, strict=True
