@@ -89,7 +89,7 @@ def show_way(layers, x, mask):
         for r, (name, vectors) in enumerate(steps):
             shown[f"step-{r}"] = name
             for c, number in enumerate(vectors[1, :6]):
-                share = np.clip((number + 4) / 8, 0, 1).round(2).item()
+                share = round(min(1, max(0, (float(number) + 4) / 8)), 2)
                 text = f"{number:.1f}".replace("-0.0", "0.0")
                 shown[f"way-{r}-{c}"] = text.replace("-", "−"), share
             size = np.sqrt((vectors[1] ** 2).mean())
