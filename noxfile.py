@@ -184,7 +184,7 @@ def but_notebooks(folder, names):
 def graders(session):
     """nbgrader and otter-grader take what `make export` writes."""
     session.install("nbgrader==0.9.6", "otter-grader==7.0.0")
-    session.install(*pins(["numpy", *TOOLS]))
+    session.install(".", *pins(["numpy", *TOOLS]))
     pytest = ["python", "-m", "pytest", "--numprocesses=0"]
     session.run(*pytest, "tests/graders")
 

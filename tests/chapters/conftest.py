@@ -19,31 +19,6 @@ settings.register_profile(
 settings.load_profile("chapters")
 
 
-def pytest_generate_tests(metafunc):
-    """Try each wrong answer of a chapter where a test asks for them.
-
-    A chapter's WRONG maps exercises to wrong answers: what the verdict says
-    of it -> the answer, or a list of answers that it says this of.
-    """
-    if {"exercise", "says", "answer"} <= set(metafunc.fixturenames):
-        answers = [
-            (exercise, says, answer)
-            for exercise, wrong in metafunc.module.WRONG.items()
-            for says, given in wrong.items()
-            for answer in (given if isinstance(given, list) else [given])
-        ]
-        metafunc.parametrize(("exercise", "says", "answer"), answers)
-
-
-@pytest.fixture
-def verdict(book, exercise, answer, request):
-    """What a checker says of a wrong answer, and of no other mistake."""
-    said = book[f"check_{exercise}"](answer)
-    found = [says for says in request.module.WRONG[exercise] if says in said]
-    assert len(found) < 2, f"{said!r} is said of {found}"
-    return said
-
-
 @pytest.fixture(scope="module")
 def book(chapter, request):
     """The variables of a file's chapter after a run; not to be changed."""
