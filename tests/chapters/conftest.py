@@ -148,3 +148,23 @@ def twins(book):
         on_arrays(book[name], to_torch),
         on_arrays(book[f"{name}_tf"], to_tf),
     )
+
+
+@pytest.fixture(scope="session")
+def of_both():
+    """Return a function: weights of Transformers -> named as in a checkpoint."""
+
+    def named(weights):
+        weights = dict(weights)
+        for name in [*weights]:
+            if name.endswith("experts.gate_up_proj"):
+                start = name.removesuffix(".gate_up_proj")
+                for e, both in enumerate(weights.pop(name)):
+                    gate, up = both.chunk(2)
+                    weights[f"{start}.{e}.gate_proj.weight"] = gate
+                    weights[f"{start}.{e}.up_proj.weight"] = up
+                for e, down in enumerate(weights.pop(f"{start}.down_proj")):
+                    weights[f"{start}.{e}.down_proj.weight"] = down
+        return weights
+
+    return named

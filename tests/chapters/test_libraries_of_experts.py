@@ -14,22 +14,7 @@ def book(chapter):
     return chapter("mixture_of_experts")
 
 
-def of_both(weights):
-    """Return weights of Transformers with the names of their checkpoint."""
-    weights = dict(weights)
-    for name in [*weights]:
-        if name.endswith("experts.gate_up_proj"):
-            start = name.removesuffix(".gate_up_proj")
-            for e, both in enumerate(weights.pop(name)):
-                gate, up = both.chunk(2)
-                weights[f"{start}.{e}.gate_proj.weight"] = gate
-                weights[f"{start}.{e}.up_proj.weight"] = up
-            for e, down in enumerate(weights.pop(f"{start}.down_proj")):
-                weights[f"{start}.{e}.down_proj.weight"] = down
-    return weights
-
-
-def test_the_gradients_are_those_of_transformers(book):
+def test_the_gradients_are_those_of_transformers(book, of_both):
     """Plain, absorbed, and in TensorFlow; the bias has none."""
     tf, theirs, config = book["tf"], book["theirs"], book["config"]
     ids = torch.tensor(book["token_ids"])

@@ -159,7 +159,7 @@ def test_grouped_heads_are_latents_with_a_matrix_that_copies(book):
 # A whole DeepSeek V3
 
 
-def test_the_inner_norms_have_their_own_epsilon(book):
+def test_the_inner_norms_have_their_own_epsilon(book, of_both):
     """Transformers takes 1e-6 for them, whatever rms_norm_eps says."""
     theirs = book["small_deepseek"](rms_norm_eps=1e-3)
     for layer in theirs.model.layers:
