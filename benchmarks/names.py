@@ -111,7 +111,8 @@ def write_llama():
 
 def landing():
     """Return the picture of the landing page, which loads its model."""
-    from cellbycell.figures.names_model import model_script, show_write
+    from cellbycell.figures.names_model import model_script
+    from cellbycell.figures.names_pictures import show_write
 
     html = show_write(sliders=False).data
     html = html.replace(f"<script>{model_script()}</script>", "")

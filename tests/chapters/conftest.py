@@ -152,7 +152,7 @@ def twins(book):
 
 @pytest.fixture(scope="session")
 def of_both():
-    """Return a function: weights of Transformers -> named as in a checkpoint."""
+    """Return a function: weights of Transformers -> as in a checkpoint."""
 
     def named(weights):
         weights = dict(weights)

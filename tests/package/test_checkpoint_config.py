@@ -6,18 +6,16 @@ import numpy as np
 import pytest
 from folders import CONFIG, LENGTH, STRETCH
 
-from cellbycell.checkpoint import (
-    HARMLESS,
-    ROTATION,
+from cellbycell.checkpoint import llama_config, llama_turns
+from cellbycell.entries import (
     checked_config,
     count,
     flag,
-    llama_config,
-    llama_turns,
     number,
     several,
     table,
 )
+from cellbycell.llama_configs import HARMLESS, ROTATION
 
 pytestmark = pytest.mark.xdist_group("frameworks")
 

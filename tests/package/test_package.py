@@ -15,7 +15,7 @@ import cellbycell
 PARTS = {
     "common": ("numpy", "torch tensorflow keras"),
     "exercises": ("numpy", "torch tensorflow keras"),
-    "show": ("numpy", "torch tensorflow keras matplotlib IPython"),
+    "figures": ("numpy", "torch tensorflow keras matplotlib IPython"),
     "pytorch": ("torch", "tensorflow keras"),
     "tensorflow": ("tensorflow", "torch"),
 }
@@ -49,7 +49,12 @@ def test_a_part_imports_no_other_framework(part):
 
 
 FOLDER = Path(cellbycell.__file__).parent
-BY_HAND = ["kit", *sorted(path.stem for path in FOLDER.glob("[a-z]*.py"))]
+BY_HAND = [
+    "checks",
+    "exercises",
+    "figures",
+    *sorted(path.stem for path in FOLDER.glob("[a-z]*.py")),
+]
 
 
 @pytest.mark.parametrize("part", BY_HAND)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from cellbycell.figures.names_model import model_script, show_look, show_write
+from cellbycell.figures.names_model import model_script
+from cellbycell.figures.names_pictures import show_look, show_write
 from cellbycell.names import LETTERS, decode_names, read_names, split_names
 from tests.site.moving import Figure
 from tests.site.shown_names import (

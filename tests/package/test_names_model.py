@@ -7,8 +7,10 @@ import json
 import numpy as np
 import pytest
 
-from cellbycell import live, names
+from cellbycell import names
 from cellbycell.common import LlamaConfig
+from cellbycell.figures import names_model as live
+from cellbycell.figures import names_pictures
 
 STORED = json.loads(live.FILE.read_text("utf-8"))
 
@@ -78,7 +80,7 @@ def test_packing_moves_an_entry_by_half_a_step_at_most():
         assert np.all(np.abs(found - given[name]) <= 0.6 * step)
     logits, looks = live.read_name("ada", packed)
     assert logits.shape == (4, 30) and looks.shape == (3, 2, 4, 4)
-    assert '"name": "layer2"' in live.show_look(model).data
+    assert '"name": "layer2"' in names_pictures.show_look(model).data
 
 
 @pytest.mark.parametrize(
@@ -121,10 +123,10 @@ def test_what_is_off_is_off():
 
 def test_a_name_that_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="'é' in 'café'"):
-        live.show_look(name="café")
+        names_pictures.show_look(name="café")
     for name in ("", "abcdefghijk"):
         with pytest.raises(ValueError, match="should have 1 to 10 letters"):
-            live.show_look(name=name)
+            names_pictures.show_look(name=name)
 
 
 def test_all_heads_look_a_few_letters_back():
