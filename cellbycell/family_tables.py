@@ -92,7 +92,8 @@ NOT_COVERED = {
     "stablelm": "it turns a part of each head",
 }
 
-SLIDING, FULL = "sliding_attention", "full_attention"
+SLIDING = "sliding_attention"
+FULL = "full_attention"
 
 
 def decimal(above: float = -1e30, below: float = 1e30) -> Entry:
