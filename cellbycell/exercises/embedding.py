@@ -38,6 +38,12 @@ check_pad_share_of_gradient = Exercise(
 # 2: rare words
 
 
+def build_vocabulary(tokens):
+    """Return a dict from token to id: <pad>, <unk>, then sorted tokens."""
+    entries = ["<pad>", "<unk>", *sorted({*tokens} - {"<pad>", "<unk>"})]
+    return {token: token_id for token_id, token in enumerate(entries)}
+
+
 def numbered(tokens):
     """Return <pad>, <unk>, and the tokens, numbered from two."""
     rest = {token: token_id for token_id, token in enumerate(tokens, 2)}

@@ -103,19 +103,11 @@ def test_a_sheet_says_what_to_do(framework):
     compile(bring.source, "bring", "exec")
 
 
-def test_the_page_counts_what_a_framework_lacks():
-    found = [(name, e) for name in NAMES for e in exercises(chapter_of(name))]
-    torch, both = (
-        [name for name, e in found if e.frameworks == kind]
-        for kind in (("pytorch",), ())
-    )
-    assert {*torch} == {"testing"} and not both
-    assert not [e for _, e in found if e.frameworks == ("tensorflow",)]
+def test_each_exercise_is_in_either_framework():
+    found = [e for name in NAMES for e in exercises(chapter_of(name))]
+    assert {e.frameworks for e in found} == {("pytorch", "tensorflow")}
     page = (BOOK / "operate.md").read_text("utf-8")
-    assert (
-        f"Of the {len(found)} exercises, {len(torch)} are in PyTorch only, "
-        "all of them in [Testing a Transformer](testing.ipynb#exercises)"
-    ) in page
+    assert f"All {len(found)} exercises are in either framework." in page
 
 
 def test_a_planted_leak_is_found():
@@ -158,20 +150,6 @@ def test_a_sheet_runs_and_nothing_is_attempted_yet(framework):
         exec(solution, names)
         says = names[exercise.checker](names[f"{exercise.name}_solution"])
         assert says == f"Exercise {exercise.number}: correct."
-
-
-def test_what_needs_a_framework_says_so():
-    path = chapter_of("testing")
-    found = exercises(path)
-    alone = [e for e in found if e.frameworks == ("pytorch",)]
-    assert alone and len(alone) < len(found)
-    notebook = sheet(path, "tensorflow")
-    ids = {cell.id for cell in notebook.cells}
-    text = "\n".join(cell.source for cell in notebook.cells)
-    assert text.count("is in PyTorch only; it is left out") == len(alone)
-    for exercise in found:
-        assert (exercise.stub.id in ids) == (exercise not in alone)
-    assert "torch" not in re.sub("PyTorch", "", text)
 
 
 def cells(*sources, **tagged):

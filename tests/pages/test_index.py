@@ -39,6 +39,7 @@ def test_the_index_knows_what_the_package_is():
     data = PROJECT["tool"]["setuptools"]["package-data"]
     assert data == {
         "cellbycell": ["data/*"],
+        "cellbycell.figures": ["*.css", "*.js"],
         "cellbycell.checks": ["symptoms.md"],
         "cellbycell.checks.bugs": ["*.txt"],
     }

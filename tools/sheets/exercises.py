@@ -220,9 +220,7 @@ def sheet(path, framework=None, graded=False):
             f"{label(path)}: has no exercises; take another chapter."
         )
     mine = [e for e in found if framework in (None, *e.frameworks)]
-    helpers = helping(
-        path, before, framework, [*asked(mine, framework, graded)]
-    )
+    helpers = helping(path, before, framework, asked(mine, framework, graded))
     wheel = f"cellbycell-{edition()[0]}-py3-none-any.whl"
     source = helpers[0].source.replace(CHECKOUT, WHEEL.format(wheel=wheel))
     helpers[0] = copied(helpers[0], source)
@@ -248,26 +246,28 @@ def sheet(path, framework=None, graded=False):
 
 
 def asked(exercises, framework, graded):
-    """Yield the code cells of exercises whose names a sheet has.
+    """Return the names that exercises read.
 
-    The solutions' as well, as an answer may use what they use.
+    Those of the solutions as well, as an answer may use what they use.
     """
+    found = set()
     for exercise in exercises:
         shown = exercise.shown(framework, graded)
-        yield from (cell for cell in shown if cell.cell_type == "code")
-        yield exercise.solution
+        found |= read_by(cell for cell in shown if cell.cell_type == "code")
+        used = read_by([exercise.solution])
+        found |= used - {exercise.checker} if graded else used
+    return found
 
 
-def helping(path, before, framework, asked):
+def helping(path, before, framework, need):
     """Return the cell that brings the package, and one that imports.
 
-    before: the cells before the exercises; asked: those whose names are
-    imported, as the chapter does, or from the package, where the chapter
-    defines them.
+    before: the cells before the exercises; need: the names that are imported,
+    as the chapter does, or from the package, where the chapter defines them.
     """
     [bring] = [c for c in before if 'find_spec("cellbycell")' in c.source]
     code = [c for c in before if c.cell_type == "code" and c is not bring]
-    need, of_package = read_by(asked), {}
+    of_package = {}
     setup = [lean(c, need) for c in left(code, framework) if imports(c)]
     there = {name for cell in setup for name in names(cell.source)[0]}
     for name in sorted(need - there):
