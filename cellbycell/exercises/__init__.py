@@ -24,6 +24,7 @@ from .judging import (
     agree,
     as_array,
     first_difference,
+    passes,
     peak_bytes,
     to_numbers,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "Wrong",
     "agree",
     "as_array",
+    "passes",
     "peak_bytes",
     "to_numbers",
 ]

@@ -11,12 +11,11 @@ import pytest
 from folders import CONFIG, LENGTH, STRETCH, divided, drawn, written
 
 from cellbycell.checkpoint import (
-    HARMLESS,
-    ROTATION,
     llama_config,
     llama_shapes,
     read_checkpoint,
 )
+from cellbycell.llama_configs import HARMLESS, ROTATION
 
 hypothesis = pytest.importorskip("hypothesis")
 st, assume, Phase = hypothesis.strategies, hypothesis.assume, hypothesis.Phase

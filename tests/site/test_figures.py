@@ -31,6 +31,11 @@ SMALLEST = """root => Math.min(...[...root.querySelectorAll("*")]
 KEYS = {"text": "x", "range": "ArrowRight", "radio": "ArrowDown"}
 
 
+def written(value):
+    """Return an attribute's value as a page writes it."""
+    return value if isinstance(value, str) else f"{value:g}"
+
+
 class Picture:
     """A moving picture as a notebook stores it."""
 
@@ -119,7 +124,7 @@ class Shown(Figure):
             wanted = options[places[at]]
             names = list(wanted) if isinstance(wanted, dict) else None
             if names:
-                wanted = {key: f"{x:g}" for key, x in wanted.items()}
+                wanted = {key: written(x) for key, x in wanted.items()}
             elif isinstance(wanted, list):
                 wanted = wanted[0]
             part = self.root.locator(f"[data-part='{name}']")
