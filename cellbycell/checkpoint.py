@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from .common import LlamaConfig
 from .llama_configs import llama_config, llama_shapes, llama_turns
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "llama_shapes",
     "llama_turns",
     "read_checkpoint",
+    "to_transformers",
 ]
 
 
@@ -218,3 +220,39 @@ def checked_weights(
                 f"{tuple(shape)}: these files are of two models."
             )
     return found
+
+
+def to_transformers(config: LlamaConfig, weights: Mapping[str, Any]) -> Any:
+    """Return Hugging Face's Llama with sizes and weights of ours.
+
+    Parameters
+    ----------
+    config
+        Its sizes.
+    weights
+        {name in a checkpoint: an array or a tensor}.
+
+    Returns
+    -------
+    transformers.LlamaForCausalLM
+        In evaluation.
+    """
+    import torch
+    from transformers import LlamaConfig as TheirConfig
+    from transformers import LlamaForCausalLM
+
+    sizes = {
+        "vocab_size": config.vocab_size,
+        "hidden_size": config.d_model,
+        "num_hidden_layers": config.num_layers,
+        "num_attention_heads": config.num_heads,
+        "num_key_value_heads": config.key_heads,
+        "head_dim": config.d_head,
+        "intermediate_size": config.d_ff,
+    }
+    tokens = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": None}
+    theirs = LlamaForCausalLM(TheirConfig(**sizes, **tokens)).eval()
+    theirs.load_state_dict(
+        {name: torch.as_tensor(w) for name, w in weights.items()}
+    )
+    return theirs

@@ -29,13 +29,7 @@ from cellbycell.common.multi_head_attention import (
     layer_projections,
     mask_per_head,
 )
-from cellbycell.common.parallel import (
-    Board,
-    count_letters,
-    cut_weights,
-    part_config,
-    run_threads,
-)
+from cellbycell.common.parallel import count_letters, cut_weights, part_config
 from cellbycell.common.position_similarity import frequencies, similarity
 from cellbycell.common.positional_encoding import smallest_sets
 from cellbycell.common.rotary import stretched
@@ -49,7 +43,6 @@ from cellbycell.common.speculative import (
 from cellbycell.common.training import learning_rate
 
 __all__ = [
-    "Board",
     "DecoderConfig",
     "LlamaConfig",
     "answer_targets",
@@ -81,7 +74,6 @@ __all__ = [
     "read_tensor",
     "read_value",
     "residual",
-    "run_threads",
     "similarity",
     "smallest_sets",
     "stretched",

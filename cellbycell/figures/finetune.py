@@ -1,41 +1,54 @@
 """The moving pictures of *Teach an old model*."""
 
-from .moving import show_states
+import numpy as np
+
+from .moving import show_mistake, show_states
 from .parts import table_cell, table_head
 
+SIGNS = ">ab=ab" + "<cd=dc" + ">e=e"
+ANSWERS = "___ab." + "___dc." + "__e."  # what is asked of the answers
+TARGETS = "ab=ab." + "cd=dc." + "e=e."  # what is asked of all
+TEXTS = [1] * 6 + [2] * 6 + [3] * 4
+PLACES = [*range(6), *range(6), *range(4)]
 
-def show_packed(signs, answers, targets, texts, positions, losses, alone):
+
+def show_packed(model, to_ids):
     """Return a packed row whose rules the reader switches.
 
     Parameters
     ----------
-    signs, answers, targets
-        The T tokens, what is asked of the answers ("_" for nothing), and what
-        is asked of all.
-    texts, positions
-        The number of each token's text, and its place in it, (T,).
-    losses
-        Of the last answer: without rules, with positions that start again,
-        with a mask, and with both.
-    alone
-        Its loss in a row of its own.
+    model
+        A Llama of PyTorch, whose loss of the last answer is shown.
+    to_ids
+        A function: a text -> its ids.
 
     Returns
     -------
     IPython.display.HTML
         A table: what is asked, the positions, and the mask.
     """
-    count = len(signs)
+    count = len(SIGNS)
+    causal = np.tri(count, dtype=bool)  # (T, S)
+    own_text = causal & (np.array(TEXTS)[:, None] == TEXTS)  # (T, S)
+    ids, asked_ids = to_ids(SIGNS), to_ids(TARGETS)
+    losses = [
+        _last_loss(model, ids, start, mask, asked_ids)
+        for mask in (causal, own_text)
+        for start in (range(count), PLACES)
+    ]
+    alone = _last_loss(
+        model, ids[-4:], PLACES[-4:], causal[:4, :4], asked_ids[-4:]
+    )
 
     def state(rule):
         own, again, only = (i in rule for i in range(3))
-        asked = answers if only else targets
+        asked = ANSWERS if only else TARGETS
         parts, pairs = {}, 0
         for i in range(count):
             parts[f"target-{i}"] = asked[i], 0.3 * (asked[i] != "_")
-            parts[f"position-{i}"] = str(positions[i] if again else i)
+            parts[f"position-{i}"] = str(PLACES[i] if again else i)
             for j in range(count):
-                sees = j <= i and (not own or texts[i] == texts[j])
+                sees = j <= i and (not own or TEXTS[i] == TEXTS[j])
                 parts[f"see-{i}-{j}"] = "", 0.6 * sees
                 pairs += sees
         loss, count_asked = losses[2 * own + again], count - asked.count("_")
@@ -48,7 +61,7 @@ def show_packed(signs, answers, targets, texts, positions, losses, alone):
 
     def draw(parts):
         table = '<tr><td style="width:17%"></td>'
-        table += "".join(f"<th>{sign}</th>" for sign in signs)
+        table += "".join(f"<th>{sign}</th>" for sign in SIGNS)
         table += "<tr>" + table_head("targets", "asked")
         for i in range(count):
             table += table_cell(f"target-{i}", *parts[f"target-{i}"])
@@ -57,7 +70,7 @@ def show_packed(signs, answers, targets, texts, positions, losses, alone):
             cell = table_cell(f"position-{i}", parts[f"position-{i}"])
             # Two digits need the room.
             table += cell.replace("<td", "<td style='padding:3px 0'")
-        for i, sign in enumerate(signs):
+        for i, sign in enumerate(SIGNS):
             table += "<tr>" + table_head(f"row-{i}", sign)
             for j in range(count):
                 table += table_cell(f"see-{i}-{j}", *parts[f"see-{i}-{j}"])
@@ -72,4 +85,80 @@ def show_packed(signs, answers, targets, texts, positions, losses, alone):
         ],
         state,
         draw,
+    )
+
+
+def _last_loss(model, ids, positions, mask, targets):
+    """Return the mean loss of a row's last two tokens."""
+    import torch
+
+    x = model.embedding(torch.tensor(ids))[None]  # (1, T, D)
+    for layer in model.layers:
+        x, _ = layer(x, torch.tensor(positions), torch.tensor(mask))
+    logits, targets = model.linear(model.norm(x))[0], torch.tensor(targets)
+    losses = torch.nn.functional.cross_entropy(
+        logits, targets, reduction="none"
+    )
+    return losses[-2:].mean().item()
+
+
+def show_untold(make, told, other_ids, targets, texts, gaps_of, loss):
+    """Return the bet on a packed row whose texts are not told apart.
+
+    Parameters
+    ----------
+    make
+        A function without arguments: a new model of PyTorch.
+    told
+        What its call is told, in a dict; `use_cache=False` makes it right.
+    other_ids
+        The row's ids with another first text, (B, T).
+    targets, texts
+        What is asked, (B, T), and the number of each token's text, (B, T).
+    gaps_of
+        A function of logits (B, T, N): how far each text is from its own.
+    loss
+        A function of logits and targets.
+
+    Returns
+    -------
+    IPython.display.HTML
+        What a notebook shows.
+    """
+    import torch
+
+    targets, shown, passed = torch.tensor(targets), [], []
+    for way in ({"use_cache": False}, {}):
+        model = make()
+        logits = model(**told, **way).logits.detach()  # (B, T, N)
+        after = model(**told | {"input_ids": other_ids}, **way).logits
+        moved = (after[:, -4:] - logits[:, -4:]).abs().max().item()
+        losses = torch.nn.functional.cross_entropy(
+            logits.mT, targets, reduction="none"
+        )  # (B, T)
+        ends = [losses[texts == number][-2:].tolist() for number in (1, 2, 3)]
+        shown.append(ends)
+        gaps, losses = gaps_of(logits), []
+        optimizer = torch.optim.AdamW(model.train().parameters(), 0.01)
+        for _ in range(20):
+            optimizer.zero_grad()
+            found = loss(model(**told, **way).logits, targets)
+            found.backward()
+            optimizer.step()
+            losses.append(found.item())
+        passed.append(
+            {
+                "the loss falls to less than half": losses[-1] < losses[0] / 2,
+                "the first text has its logits alone": gaps[0] < 0.01,
+                "every text has its logits alone": max(gaps) < 0.01,
+                "with another first text, the last is the same": moved < 0.01,
+            }
+        )
+    return show_mistake(
+        "packed-mistake",
+        *shown,
+        {name: tuple(each[name] for each in passed) for name in passed[0]},
+        "The first text has nothing before it, so it is right in both; the "
+        "others read what stands before them, and the loss falls all the "
+        "same.",
     )

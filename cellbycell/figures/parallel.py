@@ -1,7 +1,10 @@
 """The moving pictures of *One model, several machines*."""
 
+import copy
+
 import numpy as np
 
+from ..names import LETTERS, encode_names
 from .moving import show_mistake, show_states
 from .parts import table_cell, table_head
 
@@ -67,27 +70,95 @@ def show_ring(tokens, orders):
     )
 
 
-def show_own_mean(signs, raised, passed):
+def show_own_mean(run_on, works, model, rows, halves, shares):
     """Return the bet on machines that each take their own mean.
 
     Parameters
     ----------
-    signs
-        Letters, as they are read.
-    raised
-        What a step adds to the bias of each, in two rows.
-    passed
-        {check: whether it passes}, of the right gradient and the wrong one.
+    run_on
+        A function: so many machines, a work, and its arguments -> results.
+    works
+        Two functions of a machine, a model and rows: the gradient of the
+        batch, (C,), and the wrong one.
+    model
+        A Llama of PyTorch that reads names.
+    rows
+        Names of several lengths, as arrays of ids (B, T + 1).
+    halves
+        The rows of both machines, in two arrays.
+    shares
+        What the gradients of both machines count, right and wrong.
 
     Returns
     -------
     IPython.display.HTML
         What a notebook shows.
     """
-    shown = ([signs, [f"{x:+.1f}" for x in row]] for row in raised)
+    equal = encode_names(["niger", "ghana", "chile", "italy"])  # (B, T)
+    right, _ = works
+    [whole] = run_on(1, right, model, rows)
+    [of_equal] = run_on(1, right, model, equal)
+    before, signs, shown, passed = _loss(model, rows), ".aeino", [], []
+    for work, counts in zip(works, shares, strict=True):
+        both = run_on(2, work, model, rows)
+        [single] = run_on(1, work, model, rows)
+        same = run_on(2, work, model, equal)
+        moved = raised(model, halves, counts)
+        moved = [moved[LETTERS.index(sign)] for sign in signs]
+        shown.append(
+            [["the end", *signs[1:]], [f"{move:+.1f}" for move in moved]]
+        )
+        passed.append(
+            {
+                "both machines have the same gradient": bool(
+                    (both[0] == both[1]).all()
+                ),
+                "a step lowers the loss": _loss(model, rows, both[0]) < before,
+                "one machine: the gradient of the batch": _near(single, whole),
+                "names of one length: the gradient": _near(same[0], of_equal),
+                "these eight names: the gradient": _near(both[0], whole),
+            }
+        )
     return show_mistake(
         "machines-mistake",
         *shown,
         {check: tuple(each[check] for each in passed) for check in passed[0]},
         "Only different numbers of tokens show it.",
     )
+
+
+def _near(found, wanted):
+    return (found - wanted).abs().max().item() < 1e-3
+
+
+def _parts(model, rows):
+    """Return probabilities and targets of the letters that count."""
+    import torch
+
+    ids = torch.as_tensor(rows)
+    counted = (ids[:, 1:] != 0) | (ids[:, :-1] != 0)  # (B, T)
+    return model(ids[:, :-1]).softmax(-1)[counted], ids[:, 1:][counted]
+
+
+def raised(model, parts, shares):
+    """Return what a step adds to a bias of each letter, in hundredths."""
+    import torch
+
+    total = 0
+    for part, share in zip(parts, shares, strict=True):
+        probs, targets = _parts(model, part)
+        right = torch.nn.functional.one_hot(targets, len(LETTERS))
+        total = total + 100 * share * (right - probs.detach()).mean(0)
+    return total.tolist()
+
+
+def _loss(model, rows, step=None):
+    """Return the loss of rows, after a small step against a gradient."""
+    stepped = copy.deepcopy(model)
+    if step is not None:
+        sizes = [w.numel() for w in stepped.parameters()]
+        parts = step.split(sizes)
+        for w, part in zip(stepped.parameters(), parts, strict=True):
+            w.data -= 0.01 * part.reshape(w.shape)
+    probs, targets = _parts(stepped, rows)
+    return -probs.gather(1, targets[:, None]).log().mean().item()

@@ -10,12 +10,8 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 
-from cellbycell.common.parallel import (
-    Board,
-    cut_weights,
-    part_config,
-    run_threads,
-)
+from cellbycell.common.parallel import cut_weights, part_config
+from cellbycell.emulator import Board, run_threads
 from cellbycell.pytorch.llama import Llama, LlamaLayer, llama_weights
 from cellbycell.pytorch.tiles import attend_with_sum, join_attention
 

@@ -8,12 +8,8 @@ from dataclasses import replace
 
 import tensorflow as tf
 
-from cellbycell.common.parallel import (
-    Board,
-    cut_weights,
-    part_config,
-    run_threads,
-)
+from cellbycell.common.parallel import cut_weights, part_config
+from cellbycell.emulator import Board, run_threads
 from cellbycell.tensorflow.llama import LlamaLayerTF, LlamaTF, llama_weights_tf
 from cellbycell.tensorflow.tiles import attend_with_sum_tf, join_attention_tf
 

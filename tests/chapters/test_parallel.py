@@ -5,72 +5,10 @@ import re
 import subprocess
 import sys
 import threading
-import time
-from pathlib import Path
 
 import pytest
 
 pytestmark = pytest.mark.xdist_group("frameworks")
-
-
-# Processes
-
-
-def by_size(whole, rows, rank, size):
-    return [rank, size, len(rows)]
-
-
-def by_dying(whole, rows, rank, size):
-    if rank:
-        raise ValueError("no more")
-    dist.barrier()  # noqa: F821
-
-
-def by_exit(whole, rows, rank, size):
-    if rank:
-        sys.exit(3)
-    dist.barrier()  # noqa: F821
-
-
-def by_leaving(whole, rows, rank, size):
-    if rank:
-        sys.exit(0)
-    dist.barrier()  # noqa: F821
-
-
-def by_waiting(whole, rows, rank, size):
-    if rank:
-        import time
-
-        time.sleep(1000)
-    dist.barrier()  # noqa: F821
-
-
-def children():
-    listed = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
-    return set(listed.read_text().split()) if listed.exists() else set()
-
-
-def test_processes_return_what_they_found(book):
-    found = book["run_processes"](2, (by_size,), ["chad", "mali"])
-    assert found == [{"by_size": [0, 2, 2]}, {"by_size": [1, 2, 2]}]
-
-
-@pytest.mark.parametrize(
-    ("work", "seconds", "says"),
-    [
-        (by_dying, 60, "process 1 stopped: ValueError: no more"),
-        (by_exit, 60, "process 1 stopped: code 3"),
-        (by_leaving, 60, "process 1 stopped: code 0"),
-        (by_waiting, 8, "stopped: it is at work for more than 8 s"),
-    ],
-)
-def test_processes_end_with_a_sentence(book, work, seconds, says):
-    before, begin = children(), time.monotonic()
-    with pytest.raises(RuntimeError) as error:
-        book["run_processes"](2, (work,), ["chad"], seconds=seconds)
-    assert says in str(error.value)
-    assert time.monotonic() - begin < 40 and children() <= before
 
 
 # The programs

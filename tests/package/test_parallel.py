@@ -1,13 +1,18 @@
 """Edges of machines that talk, in the frameworks that are installed."""
 
+import os
+import sys
 import threading
 import time
+from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
 from frameworks import PyTorch, TensorFlow
 
 from cellbycell.common import cut_weights, part_config
+from cellbycell.emulator import run_processes
 from cellbycell.figures.names_model import stored_config, stored_weights
 
 pytestmark = pytest.mark.xdist_group("frameworks")
@@ -113,3 +118,67 @@ def test_losses_and_gradients_of_half_the_range(framework, size):
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
     found = np.concatenate(parts, -1)
     np.testing.assert_allclose(found, slopes, rtol=1e-5, atol=1e-5)
+
+
+# Processes
+
+needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="no torch")
+
+
+def by_size(whole, rows, rank, size):
+    return [rank, size, len(rows)]
+
+
+def by_dying(whole, rows, rank, size):
+    if rank:
+        raise ValueError("no more")
+    dist.barrier()  # noqa: F821
+
+
+def by_exit(whole, rows, rank, size):
+    if rank:
+        sys.exit(3)
+    dist.barrier()  # noqa: F821
+
+
+def by_leaving(whole, rows, rank, size):
+    if rank:
+        sys.exit(0)
+    dist.barrier()  # noqa: F821
+
+
+def by_waiting(whole, rows, rank, size):
+    if rank:
+        import time
+
+        time.sleep(1000)
+    dist.barrier()  # noqa: F821
+
+
+def children():
+    listed = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
+    return set(listed.read_text().split()) if listed.exists() else set()
+
+
+@needs_torch
+def test_processes_return_what_they_found():
+    found = run_processes(2, (by_size,), ["chad", "mali"])
+    assert found == [{"by_size": [0, 2, 2]}, {"by_size": [1, 2, 2]}]
+
+
+@pytest.mark.parametrize(
+    ("work", "seconds", "says"),
+    [
+        (by_dying, 60, "process 1 stopped: ValueError: no more"),
+        (by_exit, 60, "process 1 stopped: code 3"),
+        (by_leaving, 60, "process 1 stopped: code 0"),
+        (by_waiting, 8, "stopped: it is at work for more than 8 s"),
+    ],
+)
+@needs_torch
+def test_processes_end_with_a_sentence(work, seconds, says):
+    before, begin = children(), time.monotonic()
+    with pytest.raises(RuntimeError) as error:
+        run_processes(2, (work,), ["chad"], seconds=seconds)
+    assert says in str(error.value)
+    assert time.monotonic() - begin < 40 and children() <= before
