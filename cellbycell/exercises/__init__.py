@@ -26,6 +26,7 @@ from .judging import (
     first_difference,
     passes,
     peak_bytes,
+    softmax,
     to_numbers,
 )
 
@@ -38,6 +39,7 @@ __all__ = [
     "as_array",
     "passes",
     "peak_bytes",
+    "softmax",
     "to_numbers",
 ]
 

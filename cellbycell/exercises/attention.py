@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from . import Exercise, Seen, peak_bytes, to_numbers
+from . import Exercise, Seen, peak_bytes, softmax, to_numbers
 from .attention_answers import (
     attention,
     backward,
@@ -13,7 +13,6 @@ from .attention_answers import (
     of_blocks,
     own_maxima,
     row_mean,
-    softmax,
     through_the_jacobian,
     unstable,
     without_keepdims,

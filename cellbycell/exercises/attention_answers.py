@@ -4,11 +4,7 @@ import math
 
 import numpy as np
 
-
-def softmax(scores, axis=-1):
-    """Return the softmax along an axis."""
-    parts = np.exp(scores - scores.max(axis=axis, keepdims=True))
-    return parts / parts.sum(axis=axis, keepdims=True)
+from . import softmax
 
 
 def attention(divisor=None, mix=softmax, scores=None):

@@ -253,3 +253,22 @@ def passes(check):
         return bool(check())
     except RuntimeError:
         return False
+
+
+def softmax(scores, axis=-1):
+    """Return the softmax of scores.
+
+    Parameters
+    ----------
+    scores
+        An array; -inf is blocked.
+    axis
+        Along which the weights sum to one.
+
+    Returns
+    -------
+    numpy.ndarray
+        Of the same shape.
+    """
+    parts = np.exp(scores - scores.max(axis=axis, keepdims=True))
+    return parts / parts.sum(axis=axis, keepdims=True)

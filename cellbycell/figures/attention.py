@@ -188,7 +188,7 @@ def show_wrong_axis(tokens, projections, correct):
     return show_mistake(
         "attention-mistake",
         *by_axis,
-        {check: tuple(each[check] for each in passed) for check in passed[0]},
+        passed,
         "Shuffling treats rows and columns alike. But each later query takes "
         "its share of every key, so the future leaks past the mask.",
     )

@@ -120,7 +120,7 @@ def show_unsorted(models, tensors, read, prompts, logits, losses, texts):
     return show_mistake(
         "bits-mistake",
         *([[text] for text in each] for each in texts),
-        {check: tuple(each[check] for each in passed) for check in passed[0]},
+        passed,
         "The weights are right, only in another order, and one token alone "
         "does not ask for the order.",
     )

@@ -102,7 +102,7 @@ def show_pad_id_taken(words, right, wrong, decode):
     return show_mistake(
         "embedding-mistake",
         *shown,
-        {check: tuple(one[check] for one in passed) for check in passed[0]},
+        passed,
         "The ids are fine by themselves, and so they pass; the mistake is in "
         "what the mask takes for a pad. The second row says which ids it "
         "keeps.",

@@ -178,10 +178,7 @@ def show_over_positions(runs, losses, alone, rows):
     return show_mistake(
         "encoder-mistake",
         *([[f"loss of new names: {loss:.1f}"]] for loss in losses),
-        {
-            check: tuple(bool(each[check]) for each in passed)
-            for check in passed[0]
-        },
+        passed,
         "Mean and variance of a whole name tell each position of the letters "
         "to come: the future leaks past the mask, which acts in attention "
         "alone.",

@@ -157,7 +157,7 @@ def show_untold(make, told, other_ids, targets, texts, gaps_of, loss):
     return show_mistake(
         "packed-mistake",
         *shown,
-        {name: tuple(each[name] for each in passed) for name in passed[0]},
+        passed,
         "The first text has nothing before it, so it is right in both; the "
         "others read what stands before them, and the loss falls all the "
         "same.",

@@ -124,7 +124,7 @@ def show_late_mask(right, wrong):
     return show_mistake(
         "states-mistake",
         *shown,
-        {check: tuple(one[check] for one in passed) for check in passed[0]},
+        passed,
         "Only gradients at a strong decay see it.",
     )
 

@@ -175,7 +175,7 @@ def _told_once(values):
     return distinct, [places[json.dumps(value)] for value in values]
 
 
-def show_mistake(name, right, wrong, checks, reveal):
+def show_mistake(name, right, wrong, passed, reveal):
     """Return what a model gives with a mistake, and checks to bet on.
 
     The reader guesses each check, and sees at once whether the guess is right;
@@ -188,8 +188,9 @@ def show_mistake(name, right, wrong, checks, reveal):
     right, wrong
         What the correct model gives, and what the one with the mistake:
         two rows of rows, numbers or texts.
-    checks
-        {what is checked: (passes right, passes wrong)}, as booleans.
+    passed
+        {what is checked: whether it passes}, of the correct model and of the
+        one with the mistake.
     reveal
         The sentence that is said at the end.
 
@@ -203,8 +204,9 @@ def show_mistake(name, right, wrong, checks, reveal):
     ValueError
         If the correct model fails, or every check passes, or none does.
     """
-    failing = [not passes for _, passes in checks.values()]
-    if not all(passes for passes, _ in checks.values()):
+    of_right, checks = passed
+    failing = [not passes for passes in checks.values()]
+    if not all(of_right.values()):
         raise ValueError("the correct model fails a check: mend the check")
     if all(failing) or not any(failing):
         raise ValueError("the bet is open only if some checks fail, not all")

@@ -146,10 +146,7 @@ def show_by_view(correct, by_view, numbered, x, mask):
     return show_mistake(
         "heads-mistake",
         *middle,
-        {
-            check: tuple(bool(each[check]) for each in passed)
-            for check in passed[0]
-        },
+        passed,
         "This merge undoes this split, right or wrong. Names hardly suffer, "
         "as the last few letters tell most, and nothing leaks, as each head "
         "sees its own part of the sequence alone.",

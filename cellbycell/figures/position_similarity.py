@@ -146,7 +146,7 @@ def show_taken_for_order(words, products, by_distance, by_product):
     return show_mistake(
         "similarity-mistake",
         *shown,
-        {check: tuple(bool(x[check]) for x in passed) for check in passed[0]},
+        passed,
         "Nothing is wrong with the vectors, and on four tokens even the sort "
         "is correct: up to there the product falls at every step.",
     )

@@ -163,7 +163,7 @@ def show_drowned(trained, rows, table):
     return show_mistake(
         "drowned-mistake",
         *written,
-        {check: tuple(bool(x[check]) for x in passed) for check in passed[0]},
+        passed,
         "Shape, known numbers and the order pass: the positions are in the "
         "sum, but beside the tokens they are too faint to learn from. Ask "
         "which share of the sum they are.",

@@ -115,7 +115,7 @@ def show_layouts(turns, query, key, positions, theirs, losses, texts):
     return show_mistake(
         "rotary-mistake",
         *([[text] for text in found] for found in texts),
-        {check: tuple(one[check] for one in passed) for check in passed[0]},
+        passed,
         "The usual test, the shift, passes: equation (3) holds for both "
         "layouts. So does position 0, which is turned by zero.",
     )

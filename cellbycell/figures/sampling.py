@@ -50,7 +50,7 @@ def show_unsorted(keeps, theirs, logits, random_rows, spoken):
     return show_mistake(
         "sampling-mistake",
         *([[text] for text in texts[:6]] for texts in spoken),
-        {check: tuple(each[check] for each in passed) for check in passed[0]},
+        passed,
         "Wrong probabilities sum to one, too, and five tokens that are sorted "
         "already need no sorting back.",
     )

@@ -112,10 +112,7 @@ def show_likeliest(ways, texts, whole, laws, rates):
     return show_mistake(
         "draft-mistake",
         *([[text] for text in each] for each in texts),
-        {
-            check: tuple(bool(each[check]) for each in passed)
-            for check in passed[0]
-        },
+        passed,
         "At temperature zero the likeliest token is what is drawn, and a "
         "draft that is the target is accepted whatever it proposes.",
     )

@@ -43,7 +43,7 @@ def show_first_tile(attend, given, whole, falls, held_out, written):
     return show_mistake(
         "tiles-mistake",
         *([[text] for text in texts] for texts in written.values()),
-        {check: tuple(each[check] for each in passed) for check in passed[0]},
+        passed,
         "The held-out loss is even better: from the eighth token on, a query "
         "sees the next letter, in a tile after the first, and copies it.",
     )

@@ -148,7 +148,7 @@ def show_unshifted(passed, writes):
     return show_mistake(
         "training-mistake",
         *writes,
-        {check: tuple(one[check] for one in passed) for check in passed[0]},
+        passed,
         "New sequences pass, because the same line makes them. Compare inputs "
         "and targets, or let the model write.",
     )
