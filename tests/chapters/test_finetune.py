@@ -217,13 +217,22 @@ def test_keras_leaves_out_what_is_not_asked(book):
 
 
 def test_the_picture_says_what_the_row_is(book):
-    assert book["to_text"](book["token_ids"][0]) == book["signs"]
-    assert book["to_text"](book["targets"][0]) == book["answers"]
-    assert np.array_equal(book["positions"][0], book["place"])
-    assert np.array_equal(
-        book["block_mask"](book["texts"])[0], book["own_text"]
+    from cellbycell.figures import finetune as picture
+
+    torch, to_text = book["torch"], book["to_text"]
+    pairs = (">ab=", "ab."), ("<cd=", "dc."), (">e=", "e.")
+    rows = [map(book["to_ids"], pair) for pair in pairs]
+    ids, targets, texts, positions = book["pack_rows"](rows, 16)  # (1, T)
+    assert to_text(ids[0]) == picture.SIGNS
+    assert to_text(targets[0]) == picture.ANSWERS
+    assert texts[0].tolist() == picture.TEXTS
+    assert positions[0].tolist() == picture.PLACES
+    given = map(torch.tensor, (ids, positions, book["block_mask"](texts)))
+    logits = book["packed_logits"](book["drawn"], *given)[0, -2:]
+    loss = torch.nn.functional.cross_entropy(
+        logits, torch.tensor(targets)[0, -2:]
     )
-    own = book["picture_losses"][2:]
-    assert np.allclose(own, book["alone_loss"], atol=1e-4)
-    for loss in book["picture_losses"][:2]:
-        assert abs(loss - book["alone_loss"]) > 0.05
+    shown = book["show_packed"](book["drawn"], book["to_ids"]).data
+    said = re.findall(r"answer has the loss ([\d.]+), and ([\d.]+) in", shown)
+    right = [now for now, alone in said if now == alone]
+    assert {*right} == {f"{loss:.2f}"} and len(said) > 2 * len(right) > 0

@@ -58,7 +58,6 @@ class Exercise:
     check, checker: the cell that calls the check, and the check's name.
     cells: text, stub, check and other code, in their order.
     solution: the cell of `x_solution`; after: what follows it.
-    frameworks: those in which it runs.
     """
 
     number: int
@@ -68,7 +67,6 @@ class Exercise:
     cells: list = field(default_factory=list)
     solution: object = None
     after: list = field(default_factory=list)
-    frameworks: tuple = ()
 
     def add(self, cell):
         """Take in the next cell."""
@@ -78,14 +76,6 @@ class Exercise:
             self.solution = cell
         else:
             self.cells.append(cell)
-
-    @property
-    def only(self):
-        """Return what it needs, "PyTorch only"; "" if either will do."""
-        if len(self.frameworks) == len(NAMES):
-            return ""
-        names = [NAMES[name] for name in self.frameworks]
-        return f"{names[0] if names else 'both frameworks'} only"
 
     @property
     def text(self):
@@ -161,12 +151,6 @@ def read_once(path, changed):
                 found.append(Exercise(int(number), title, level, int(minutes)))
         if found:
             found[-1].add(cell)
-    code = [c for c in [*before, *rest] if c.cell_type == "code"]
-    for name in NAMES:
-        alone = {cell.id for cell in left(code, name)}
-        for exercise in found:
-            if all(c.id in alone for c in exercise.run if is_in(name, c)):
-                exercise.frameworks += (name,)
     return before, found, intro
 
 
@@ -219,8 +203,7 @@ def sheet(path, framework=None, graded=False):
         raise TeachError(
             f"{label(path)}: has no exercises; take another chapter."
         )
-    mine = [e for e in found if framework in (None, *e.frameworks)]
-    helpers = helping(path, before, framework, asked(mine, framework, graded))
+    helpers = helping(path, before, framework, asked(found, framework, graded))
     wheel = f"cellbycell-{edition()[0]}-py3-none-any.whl"
     source = helpers[0].source.replace(CHECKOUT, WHEEL.format(wheel=wheel))
     helpers[0] = copied(helpers[0], source)
@@ -230,11 +213,6 @@ def sheet(path, framework=None, graded=False):
     cells.append(new_markdown_cell(introduced(intro, path, graded), id="do"))
     equations, homes = explained(before)
     for exercise in found:
-        if framework not in (None, *exercise.frameworks):
-            heading = exercise.text[0].source.partition("\n")[0]
-            says = f"*This exercise is in {exercise.only}; it is left out.*"
-            cells.append(copied(exercise.text[0], f"{heading}\n\n{says}"))
-            continue
         for cell in exercise.shown(framework, graded):
             text = cell.source
             if cell is exercise.text[0]:
@@ -295,7 +273,6 @@ def module_of(path, name, home):
 def stated(exercise, path, homes):
     """Return what an exercise asks, and where the chapter explains it."""
     heading, _, statement = exercise.text[0].source.partition("\n")
-    only = f"\n*This exercise is in {exercise.only}.*\n" * bool(exercise.only)
     text = "\n".join(cell.source for cell in exercise.text)
     found = EQUATION.findall(text) + CODE.findall(text)
     found += sorted(read_by(exercise.run))
@@ -303,7 +280,7 @@ def stated(exercise, path, homes):
     parts = ", ".join(leading(f"*{title}*", path, title) for title in titles)
     where = f"In the chapter {leading(f'*{title_of(path)}*', path)}"
     where += f": {parts}." if parts else "."
-    return f"{heading}\n{only}{statement.rstrip()}\n\n{where}"
+    return f"{heading}\n{statement.rstrip()}\n\n{where}"
 
 
 def with_equations(text, equations):

@@ -18,7 +18,7 @@ from tools.notebooks import (
     untitled,
 )
 from tools.sheets.cells import left
-from tools.sheets.exercises import NAMES, copied, exercises
+from tools.sheets.exercises import NAMES, copied
 from tools.sheets.source import COLAB, attribution, plain
 
 NOTE = """> **Note.** This is the chapter in {ours} alone, written from the \
@@ -54,10 +54,7 @@ def single(path, framework):
     """Return a chapter without the other framework, or raise NotebookError."""
     notebook = Notebook.read(path)
     [other] = {*NAMES} - {framework}
-    lost = [e for e in exercises(path) if framework not in e.frameworks]
-    never = {cell.id for e in lost for cell in [*e.run, *e.after]}
     kept = {c.id: c for c in left(notebook.code, framework)}
-    kept = {name: cell for name, cell in kept.items() if name not in never}
     sources = {name: cell.source for name, cell in kept.items()}
     if framework == "pytorch":
         sources = without_tensorflow(kept.values())
@@ -70,11 +67,6 @@ def single(path, framework):
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             text = COLAB.sub("", cell.source)
-            for exercise in lost:
-                says = f"*Its code is left out: it is in {exercise.only}.*"
-                start = f"### Exercise {exercise.number}: "
-                if text.startswith(start):
-                    text = text.replace("\n", f"\n\n{says}\n", 1)
             if cell.id == "built-before":  # a list of both frameworks' names
                 text = re.sub(TWINS[framework], "", text)
             new = copied(cell, plain(text, path, places))
