@@ -195,6 +195,7 @@ def checked_config(
     config: Mapping[str, Any],
     entries: Mapping[str, Entry],
     place: str = "config.json",
+    source: str = "folder",
 ) -> dict[str, Any]:
     """Return the entries of a config, checked by a table of rules.
 
@@ -206,6 +207,8 @@ def checked_config(
         The table: a rule for each allowed name, in the order of the checks.
     place
         The name of the config, for the message.
+    source
+        What it comes from, for the message.
 
     Returns
     -------
@@ -226,7 +229,8 @@ def checked_config(
         value = config.get(name, entry.default)
         if value is _REQUIRED:
             raise ValueError(
-                f"{place} has no {name}: give the folder of a complete model."
+                f"{place} has no {name}: give the {source} of a complete "
+                "model."
             )
         if name in config and not entry.allows(value):
             null = ", or null" if entry.default is None else ""
@@ -235,13 +239,15 @@ def checked_config(
                 f"{entry.words}{null}: {entry.advice}."
             )
         if entry.entries is not None and value is not None:
-            value = checked_config(value, entry.entries, f"{inside}{name}")
+            value = checked_config(
+                value, entry.entries, f"{inside}{name}", source
+            )
         found[name] = value
     for name, value in config.items():
         if name not in entries and value is not None:
             raise ValueError(
                 f"{inside}{name} is {_short(value)}, but this loader does "
-                "not know the entry: load the folder with Transformers, or "
+                f"not know the entry: load the {source} with Transformers, or "
                 "remove the entry if it does not change the logits."
             )
     return found

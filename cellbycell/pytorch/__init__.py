@@ -68,6 +68,7 @@ from cellbycell.pytorch.llama import (
     Llama,
     LlamaAttention,
     LlamaLayer,
+    fill_llama,
     llama_weights,
     load_llama,
 )
@@ -172,6 +173,7 @@ __all__ = [
     "draw_weights",
     "evaluating",
     "feed_forward",
+    "fill_llama",
     "filter_logits",
     "gated_attention",
     "generate",

@@ -1,0 +1,459 @@
+"""Read a Llama from a GGUF file, the format of llama.cpp and Ollama.
+
+    meta, tensors = read_gguf(path)
+    model = load_gguf(path)  # in PyTorch, or load_gguf(path, "tensorflow")
+    tokenizer = gguf_tokenizer(meta)
+
+Whatever is wrong with a file ends in one sentence, before a model is made.
+The chapter bits.ipynb builds the blocks; read_gguf there trusts its file.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+import re
+import struct
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .checkpoint import checked_weights
+from .common import LlamaConfig, from_q4_0, from_q8_0
+from .entries import Entry, checked_config, count, number, only
+from .llama_configs import llama_shapes
+
+__all__ = [
+    "from_q4_1",
+    "gguf_config",
+    "gguf_tokenizer",
+    "gguf_weights",
+    "load_gguf",
+    "read_gguf",
+]
+
+_AGAIN = "download the file again"
+
+
+def from_q4_1(blocks: np.ndarray) -> np.ndarray:
+    """Return weights from blocks of four bits with a minimum each.
+
+    Parameters
+    ----------
+    blocks
+        Bytes (C, 20): two float16, scale and minimum, then 32 nibbles.
+
+    Returns
+    -------
+    numpy.ndarray
+        Weights (C, 32) in float32: scale * nibble + minimum.
+    """
+    head = blocks[:, :4].copy().view("<f2").astype(np.float32)  # (C, 2)
+    low, high = blocks[:, 4:] & 15, blocks[:, 4:] >> 4  # (C, 16), (C, 16)
+    return head[:, :1] * np.hstack([low, high]) + head[:, 1:]  # (C, 32)
+
+
+# The number of a type: its name, weights and bytes in a block, how to read it.
+_TYPES = {
+    0: ("F32", 1, 4, lambda blocks: blocks.view("<f4").copy()),
+    1: ("F16", 1, 2, lambda blocks: blocks.view("<f2")),
+    2: ("Q4_0", 32, 18, from_q4_0),
+    3: ("Q4_1", 32, 20, from_q4_1),
+    8: ("Q8_0", 32, 34, from_q8_0),
+}
+
+
+class _Bytes:
+    """The bytes of a file, from the first to the last, and never beyond."""
+
+    def __init__(self, data, name):
+        self.data, self.name, self.place = data, name, 0
+
+    def fault(self, words):
+        return ValueError(f"{self.name} {words}: {_AGAIN}.")
+
+    def take(self, size):
+        if size > len(self.data) - self.place:
+            raise self.fault("is cut off")
+        self.place += size
+        return self.data[self.place - size : self.place]
+
+    def number(self, form):
+        return struct.unpack("<" + form, self.take(struct.calcsize(form)))[0]
+
+    def text(self):
+        try:
+            return self.take(self.number("Q")).decode()
+        except UnicodeDecodeError:
+            raise self.fault("has a text that is not UTF-8") from None
+
+    def value(self, kind, depth=0):
+        if kind == 8:
+            return self.text()
+        if kind == 9 and depth < 4:
+            kind, size = self.number("I"), self.number("Q")
+            # Each takes a byte or more: no list is longer than what is left.
+            if size > len(self.data) - self.place:
+                raise self.fault("is cut off")
+            return [self.value(kind, depth + 1) for _ in range(size)]
+        if kind == 9 or kind > 12:
+            raise self.fault(f"has an entry of the unknown type {kind}")
+        return self.number("BbHhIif?..Qqd"[kind])
+
+
+def read_gguf(
+    path: str | os.PathLike[str],
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the metadata of a GGUF file, and its tensors by name.
+
+    Parameters
+    ----------
+    path
+        The file, of version 2 or 3, its tensors of the types F32, F16, Q4_0,
+        Q4_1 and Q8_0.
+
+    Returns
+    -------
+    meta : dict
+        The entries: texts, numbers, True or False, and lists.
+    tensors : dict of str to numpy.ndarray
+        Each tensor in float32, rows first: (outputs, inputs) of a layer.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such file.
+    ValueError
+        It is no GGUF file, is cut off, or has another type of block. The
+        message says what to do.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is no file: give one that ends .gguf")
+    with open(path, "rb") as file:
+        data = b""
+        if path.stat().st_size:
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return _read(_Bytes(data, path.name))
+
+
+def _read(file):
+    """Return metadata and tensors of a file's bytes."""
+    if file.data[:4] != b"GGUF":
+        raise ValueError(
+            f"{file.name} is no GGUF file: give one that ends .gguf, and if "
+            "it is a short text about git-lfs, run `git lfs pull`."
+        )
+    file.place = 4
+    version = file.number("I")
+    if version not in (2, 3):
+        raise ValueError(
+            f"{file.name} is GGUF of version {version}, and 2 and 3 are read: "
+            "convert the model with llama.cpp of today."
+        )
+    count_tensors, count_entries = file.number("Q"), file.number("Q")
+    meta, listed = {}, {}
+    for _ in range(count_entries):
+        name = file.text()
+        meta[name] = file.value(file.number("I"))
+    for _ in range(count_tensors):
+        name, axes = file.text(), file.number("I")
+        if axes > 4 or name in listed:
+            raise file.fault(f"has a broken entry for the tensor {name!r:.60}")
+        shape = [file.number("Q") for _ in range(axes)][::-1]
+        listed[name] = shape, file.number("I"), file.number("Q")
+    step = meta.get("general.alignment", 32)
+    if type(step) is not int or not 0 < step <= 2**16:
+        raise file.fault("has no alignment for its tensors")
+    start = file.place + -file.place % step
+    return meta, {
+        name: _tensor(file, start, name, *entry)
+        for name, entry in listed.items()
+    }
+
+
+def _tensor(file, start, name, shape, kind, place):
+    """Return one tensor in float32."""
+    if kind not in _TYPES:
+        known = ", ".join(own for own, *_ in _TYPES.values())
+        raise ValueError(
+            f"{name} has the type {kind}, and {known} are read: take the "
+            "model's file in one of these."
+        )
+    _, weights, size, convert = _TYPES[kind]
+    count_weights = math.prod(shape)
+    if count_weights % weights or shape and shape[-1] % weights:
+        raise file.fault(f"has {name} in blocks that do not fill its rows")
+    file.place = start + place
+    blocks = file.take(count_weights // weights * size)
+    blocks = np.frombuffer(blocks, np.uint8).reshape(-1, size)
+    return convert(blocks).astype(np.float32, copy=False).reshape(shape)
+
+
+def _entry(entry: Entry, advice: str = _AGAIN) -> Entry:
+    return replace(entry, advice=advice)
+
+
+_HARMLESS = Entry("anything", lambda x: True, None)
+_OTHER = "load the file with llama.cpp"
+# What the metadata says of a Llama; other entries might change its logits.
+_ENTRIES = {
+    "block_count": _entry(count(most=2**10)),
+    "embedding_length": _entry(count()),
+    "feed_forward_length": _entry(count()),
+    "attention.head_count": _entry(count()),
+    "attention.head_count_kv": _entry(count(None)),
+    "attention.key_length": _entry(count(None)),
+    "attention.value_length": _entry(count(None)),
+    "attention.layer_norm_rms_epsilon": _entry(number(above=0)),
+    "rope.freq_base": _entry(number(10000.0, above=0)),
+    "rope.dimension_count": _entry(count(None)),
+    "rope.scaling.type": _entry(only("none", default=None), _OTHER),
+    "vocab_size": _entry(count(None)),
+    "context_length": _HARMLESS,
+}
+
+
+def gguf_config(
+    meta: Mapping[str, Any], tensors: Mapping[str, np.ndarray]
+) -> LlamaConfig:
+    """Return the sizes of the Llama in a GGUF file.
+
+    Parameters
+    ----------
+    meta, tensors
+        What read_gguf returns.
+
+    Returns
+    -------
+    LlamaConfig
+
+    Raises
+    ------
+    ValueError
+        It is another model, or an entry is missing, has another type, is
+        unknown, or contradicts a tensor.
+    """
+    kind = meta.get("general.architecture")
+    if kind != "llama":
+        raise ValueError(
+            f"The file has the architecture {kind!r:.60}, and llama is read: "
+            f"{_OTHER}."
+        )
+    entries = {
+        name.removeprefix("llama."): value
+        for name, value in meta.items()
+        if name.startswith("llama.")
+    }
+    said = checked_config(entries, _ENTRIES, "the metadata", "file")
+    table = tensors.get("token_embd.weight")
+    if table is None or table.ndim != 2:
+        raise ValueError(f"The file has no table of tokens: {_AGAIN}.")
+    d_model, heads = said["embedding_length"], said["attention.head_count"]
+    d_head = said["attention.key_length"] or d_model // heads
+    tokens = meta.get("tokenizer.ggml.tokens")
+    for words, one, other in (
+        ("width", d_model, table.shape[1]),
+        ("width of values", said["attention.value_length"], d_head),
+        ("rotated width", said["rope.dimension_count"], d_head),
+        ("vocabulary", said["vocab_size"], len(table)),
+        ("list of tokens", tokens and len(tokens), len(table)),
+    ):
+        if one is not None and one != other:
+            raise ValueError(
+                f"The {words} is {one}, and {other} is needed: "
+                f"the file contradicts itself or is unusual; {_OTHER}."
+            )
+    return LlamaConfig(
+        vocab_size=len(table),
+        num_layers=said["block_count"],
+        d_model=d_model,
+        num_heads=heads,
+        key_heads=said["attention.head_count_kv"] or heads,
+        d_head=d_head,
+        d_ff=said["feed_forward_length"],
+        base=said["rope.freq_base"],
+        epsilon=said["attention.layer_norm_rms_epsilon"],
+        tied="output.weight" not in tensors,
+    )
+
+
+_NAMES = {
+    "attn_norm": "input_layernorm",
+    "attn_q": "self_attn.q_proj",
+    "attn_k": "self_attn.k_proj",
+    "attn_v": "self_attn.v_proj",
+    "attn_output": "self_attn.o_proj",
+    "ffn_norm": "post_attention_layernorm",
+    "ffn_gate": "mlp.gate_proj",
+    "ffn_up": "mlp.up_proj",
+    "ffn_down": "mlp.down_proj",
+    "token_embd": "model.embed_tokens",
+    "output_norm": "model.norm",
+    "output": "lm_head",
+}
+
+
+def gguf_weights(
+    config: LlamaConfig, tensors: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Return the weights of a Llama by their names in a checkpoint.
+
+    The file rotates neighbouring columns of a head, a Llama of the book (and
+    of Hugging Face) columns that lie half a head apart, so the rows of queries
+    and keys are sorted back.
+
+    Parameters
+    ----------
+    config
+        The sizes, from gguf_config.
+    tensors
+        What read_gguf returns.
+
+    Returns
+    -------
+    dict of str to numpy.ndarray
+
+    Raises
+    ------
+    ValueError
+        A tensor is missing, unknown, or has another shape.
+    """
+    heads = {"attn_q": config.num_heads, "attn_k": config.key_heads}
+    found = {}
+    for name, w in tensors.items():
+        block, part = re.fullmatch(
+            r"(blk\.\d+\.)?(.*?)(?:\.weight)?", name
+        ).groups()
+        place = block.replace("blk", "model.layers") if block else ""
+        if part in heads and w.ndim == 2 and not len(w) % (2 * heads[part]):
+            pairs = w.reshape(heads[part], -1, 2, w.shape[1])  # (H, C, 2, D)
+            w = pairs.swapaxes(1, 2).reshape(w.shape)  # (H * K, D)
+        found[f"{place}{_NAMES.get(part, part)}.weight"] = w
+    return checked_weights(found, llama_shapes(config))
+
+
+def load_gguf(path: str | os.PathLike[str], framework: str = "pytorch") -> Any:
+    """Return the Llama of a GGUF file, in float32.
+
+    Parameters
+    ----------
+    path
+        The file.
+    framework
+        "pytorch" or "tensorflow".
+
+    Returns
+    -------
+    Llama or LlamaTF
+        Of cellbycell.pytorch or cellbycell.tensorflow.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        As read_gguf, gguf_config and gguf_weights raise them; no part of a
+        model is made then.
+    """
+    return model_of(*read_gguf(path), framework)
+
+
+def model_of(
+    meta: Mapping[str, Any],
+    tensors: Mapping[str, np.ndarray],
+    framework: str = "pytorch",
+) -> Any:
+    """Return the Llama of what read_gguf has read.
+
+    Parameters
+    ----------
+    meta, tensors
+        What read_gguf returns. A model of PyTorch shares the memory of all
+        tensors but the queries' and keys'.
+    framework
+        "pytorch" or "tensorflow".
+
+    Returns
+    -------
+    Llama or LlamaTF
+
+    Raises
+    ------
+    ValueError
+        As gguf_config and gguf_weights raise it, or for another framework.
+    """
+    config = gguf_config(meta, tensors)
+    weights = gguf_weights(config, tensors)
+    if framework == "pytorch":
+        from .pytorch import fill_llama
+
+        return fill_llama(config, weights).eval()
+    if framework == "tensorflow":
+        from .tensorflow import fill_llama_tf
+
+        return fill_llama_tf(config, weights)
+    raise ValueError(f"{framework!r}: give 'pytorch' or 'tensorflow'.")
+
+
+def gguf_tokenizer(meta: Mapping[str, Any]) -> Any:
+    """Return the tokenizer of a GGUF file, by the library tokenizers.
+
+    Parameters
+    ----------
+    meta
+        What read_gguf returns: byte pairs of SmolLM's kind, where each digit
+        is a token.
+
+    Returns
+    -------
+    tokenizers.Tokenizer
+        encode(text).ids and decode(ids); tokens such as <|im_end|> are found
+        in a text.
+
+    Raises
+    ------
+    ValueError
+        The file has another kind of tokenizer, or a list is missing.
+    """
+    kind = meta.get("tokenizer.ggml.model"), meta.get("tokenizer.ggml.pre")
+    if kind != ("gpt2", "smollm"):
+        raise ValueError(
+            f"The file's tokenizer is {kind!r:.60}, and ('gpt2', 'smollm') is "
+            "read: take the tokenizer of the model's folder."
+        )
+    tokens, merges, kinds = (
+        meta.get(f"tokenizer.ggml.{name}")
+        for name in ("tokens", "merges", "token_type")
+    )
+    vocab = {token: i for i, token in enumerate(tokens or [])}
+    pairs = [tuple(merge.split(" ")) for merge in merges or []]
+    whole = all(
+        len(pair) == 2 and {*pair, "".join(pair)} <= vocab.keys()
+        for pair in pairs
+    )
+    if not vocab or not whole or len(vocab) != len(kinds or []):
+        raise ValueError(f"The file's lists of tokens do not fit: {_AGAIN}.")
+    from tokenizers import (
+        AddedToken,
+        Tokenizer,
+        decoders,
+        models,
+        pre_tokenizers,
+    )
+
+    found = Tokenizer(models.BPE(vocab, pairs))
+    digits = pre_tokenizers.Digits(individual_digits=True)
+    letters = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    found.pre_tokenizer = pre_tokenizers.Sequence([digits, letters])
+    found.decoder = decoders.ByteLevel()
+    found.add_special_tokens(
+        [
+            AddedToken(token, special=True, normalized=False)
+            for token, kind in zip(tokens, kinds, strict=True)
+            if kind == 3  # a control token
+        ]
+    )
+    return found
