@@ -44,7 +44,7 @@ Search._performSearch = (query, ...rest) => {
 const results = document.getElementById("search-results");
 // A page that was found by its words is opened where it has them.
 results.addEventListener("click", ({ target }) => {
-  const link = target.closest("a");
+  const link = target.closest("ul a"); // not that to Topics
   if (link && !link.hash) link.href += `#:~:text=${encodeURIComponent(
     new URLSearchParams(location.search).get("q"))}`;
 });

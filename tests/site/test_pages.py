@@ -225,7 +225,7 @@ def test_a_chapter_is_its_notebook(look, notebook, chapter):
     page, cells = look(chapter), notebook(chapter).cells
     runs = groupby(cells, lambda cell: "pytorch" in tags(cell))
     pairs = sum(is_pytorch for is_pytorch, _ in runs)
-    labels = page.locator(".sd-tab-label").all_inner_texts()
+    labels = page.locator(".sd-tab-label").all_text_contents()
     assert [x.strip() for x in labels] == ["PyTorch", "TensorFlow"] * pairs
     assert page.locator(".sd-tab-set").count() == pairs > 0
     folded = [cell.source for cell in cells if "hide-input" in tags(cell)]
