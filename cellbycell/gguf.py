@@ -388,13 +388,24 @@ def model_of(
     config = gguf_config(meta, tensors)
     weights = gguf_weights(config, tensors)
     if framework == "pytorch":
-        from .pytorch import fill_llama
+        import torch
 
-        return fill_llama(config, weights).eval()
+        from .pytorch import Llama, llama_weights
+
+        with torch.device("meta"):  # no numbers are drawn
+            model = Llama(config)
+        model.to_empty(device="cpu").eval()
+        for name, weight in llama_weights(model).items():
+            weight.data = torch.from_numpy(weights[name])
+        return model
     if framework == "tensorflow":
-        from .tensorflow import fill_llama_tf
+        from .tensorflow import LlamaTF, llama_weights_tf
 
-        return fill_llama_tf(config, weights)
+        model = LlamaTF(config)
+        for name, weight in llama_weights_tf(model).items():
+            w = weights[name]
+            weight.assign(w if "embed" in name else w.T)
+        return model
     raise ValueError(f"{framework!r}: give 'pytorch' or 'tensorflow'.")
 
 

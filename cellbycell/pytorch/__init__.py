@@ -68,7 +68,6 @@ from cellbycell.pytorch.llama import (
     Llama,
     LlamaAttention,
     LlamaLayer,
-    fill_llama,
     llama_weights,
     load_llama,
 )
@@ -173,7 +172,6 @@ __all__ = [
     "draw_weights",
     "evaluating",
     "feed_forward",
-    "fill_llama",
     "filter_logits",
     "gated_attention",
     "generate",

@@ -122,17 +122,6 @@ def llama_weights(model):
     return {name: next(part.parameters()) for name, part in parts}
 
 
-def fill_llama(config, weights):
-    """Return a Llama with these arrays, by checkpoint name, as its weights."""
-    with torch.device("meta"):  # shapes alone, no numbers yet
-        model = Llama(config)
-    for name, part in llama_parts(model).items():
-        own_name, _ = next(part.named_parameters())
-        values = torch.from_numpy(weights[name])
-        setattr(part, own_name, nn.Parameter(values))
-    return model
-
-
 def load_llama(folder):
     """Return the Llama of a checkpoint folder, in float32.
 
@@ -141,4 +130,10 @@ def load_llama(folder):
     config, weights = read_checkpoint(folder)
     config = llama_config(config)
     weights = checked_weights(weights, llama_shapes(config))
-    return fill_llama(config, weights)
+    with torch.device("meta"):  # shapes alone, no numbers yet
+        model = Llama(config)
+    for name, part in llama_parts(model).items():
+        own_name, _ = next(part.named_parameters())
+        values = torch.from_numpy(weights[name])
+        setattr(part, own_name, nn.Parameter(values))
+    return model

@@ -67,7 +67,6 @@ from cellbycell.tensorflow.llama import (
     LlamaAttentionTF,
     LlamaLayerTF,
     LlamaTF,
-    fill_llama_tf,
     llama_weights_tf,
     load_llama_tf,
 )
@@ -180,7 +179,6 @@ __all__ = [
     "draw_weights_tf",
     "evaluating_tf",
     "feed_forward_tf",
-    "fill_llama_tf",
     "filter_logits_tf",
     "gated_attention_tf",
     "generate_tf",

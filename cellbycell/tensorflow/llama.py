@@ -133,16 +133,6 @@ def llama_weights_tf(model):
     return {name: part.trainable_variables[0] for name, part in parts}
 
 
-def fill_llama_tf(config, weights):
-    """Return a Llama with these arrays, by checkpoint name, as its weights."""
-    model = LlamaTF(config)
-    for name, part in llama_parts(model).items():
-        is_table = part is model.embedding
-        values = weights[name] if is_table else weights[name].T
-        part.trainable_variables[0].assign(values)
-    return model
-
-
 def load_llama_tf(folder):
     """Return the Llama of a checkpoint folder, in float32.
 
@@ -151,4 +141,9 @@ def load_llama_tf(folder):
     config, weights = read_checkpoint(folder)
     config = llama_config(config)
     weights = checked_weights(weights, llama_shapes(config))
-    return fill_llama_tf(config, weights)
+    model = LlamaTF(config)
+    for name, part in llama_parts(model).items():
+        is_table = part is model.embedding
+        values = weights[name] if is_table else weights[name].T
+        part.trainable_variables[0].assign(values)
+    return model

@@ -16,7 +16,9 @@ def text(name):
 def test_help_names_every_target():
     phony = re.search(r"\.PHONY:((?: \w+| \\\n\t\w+)+)", text("Makefile"))[1]
     targets = set(re.findall(r"\w+", phony))
-    said = subprocess.check_output(["make", "help"], cwd=ROOT, text=True)
+    said = subprocess.check_output(
+        ["make", "--no-print-directory", "help"], cwd=ROOT, text=True
+    )
     lines = said.splitlines()
     assert {line.split()[0] for line in lines} == targets and len(targets) > 9
 

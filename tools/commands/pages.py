@@ -87,7 +87,7 @@ def outcomes(given, old, line):
     lines = [
         re.sub(r"<!--.*?-->", "", line)
         for titles, cell, text in sections(read(stem).cells)
-        if titles[1:] == ("What you will be able to do",)
+        if titles[-1:] == ("What you will be able to do",)
         for line in re.findall(r"(?m)^- (.*)", text)
         if cell.cell_type == "markdown"
     ]
