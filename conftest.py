@@ -12,7 +12,7 @@ from tools.rules.reading import minutes
 from tools.run import cells
 from tools.run.chapter import SECONDS
 from tools.run.compare import ENVIRONMENT
-from tools.settings import BOOK, chapters
+from tools.settings import BOOK, NEED_MODEL, chapters, without_model
 
 STEMS = {path.stem for path in paths()}
 
@@ -79,12 +79,20 @@ def pytest_ignore_collect(collection_path, config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave out what other files ask of other chapters."""
-    if not (wanted := config.getoption("only")):
-        return
-    others = {item for item in items if chapter_of(item) - {Path(wanted).stem}}
-    config.hook.pytest_deselected(items=others)
-    items[:] = [item for item in items if item not in others]
+    """Leave out what other files ask of other chapters.
+
+    And what needs the published model, where its file is not here.
+    """
+    wanted = config.getoption("only")
+    lost = NEED_MODEL if without_model() else set()
+    out = {
+        item
+        for item in items
+        if (chapter_of(item) | {item.path.stem}) & lost
+        or (wanted and chapter_of(item) - {Path(wanted).stem})
+    }
+    config.hook.pytest_deselected(items=out)
+    items[:] = [item for item in items if item not in out]
 
 
 def chapter_of(item):
@@ -110,7 +118,9 @@ def pytest_handlecrashitem(crashitem, report, sched):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    """Say how long the main road of the chapter takes that was asked for."""
+    """Say what was skipped, and how long the chapter asked for takes."""
+    if reason := without_model():
+        terminalreporter.write_line(f"{reason} What needs it was left out.")
     wanted = config.getoption("only")
     if wanted and f"book/{Path(wanted).stem}" in chapters():
         with suppress(NotebookError):

@@ -1,5 +1,6 @@
 """The book's settings: its folders, its pages in order, its address."""
 
+import os
 import re
 from functools import cache
 from pathlib import Path
@@ -11,6 +12,7 @@ BOOK = ROOT / "book"
 HTML = ROOT / "_build" / "html"
 CONFIG = ROOT / "_config.yml"
 CONTENTS = ROOT / "_toc.yml"
+NEED_MODEL = {"evening"}  # the chapters that load a published model
 CHANGELOG = ROOT / "CHANGELOG.md"
 REPOSITORY = r"(^repository:\n(?:[ #].*\n)*? +"
 ADDRESS = re.compile(REPOSITORY + r"url: https://github\.com/)(\S+)", re.M)
@@ -68,3 +70,16 @@ def colab_link(path):
         f"https://colab.research.google.com/github/{slug()}/blob/{branch()}"
         f"/book/{path.name}"
     )
+
+
+def without_model():
+    """Return why the published model's file is not here, or "".
+
+    In CI it has to be here: what needs it fails there.
+    """
+    from cellbycell.smol import smol_path
+
+    try:
+        return smol_path() and ""
+    except FileNotFoundError as error:
+        return "" if os.environ.get("CI") else str(error)
