@@ -2,7 +2,6 @@
 
     meta, tensors = read_gguf(path)
     model = load_gguf(path)  # in PyTorch, or load_gguf(path, "tensorflow")
-    tokenizer = gguf_tokenizer(meta)
 
 Whatever is wrong with a file ends in one sentence, before a model is made.
 The chapter bits.ipynb builds the blocks; read_gguf there trusts its file.
@@ -27,14 +26,7 @@ from .common import LlamaConfig, from_q4_0, from_q8_0
 from .entries import Entry, checked_config, count, number, only
 from .llama_configs import llama_shapes
 
-__all__ = [
-    "from_q4_1",
-    "gguf_config",
-    "gguf_tokenizer",
-    "gguf_weights",
-    "load_gguf",
-    "read_gguf",
-]
+__all__ = ["gguf_config", "gguf_weights", "load_gguf", "read_gguf"]
 
 _AGAIN = "download the file again"
 
@@ -194,28 +186,24 @@ def _tensor(file, start, name, shape, kind, place):
     return convert(blocks).astype(np.float32, copy=False).reshape(shape)
 
 
-def _entry(entry: Entry, advice: str = _AGAIN) -> Entry:
-    return replace(entry, advice=advice)
-
-
-_HARMLESS = Entry("anything", lambda x: True, None)
 _OTHER = "load the file with llama.cpp"
 # What the metadata says of a Llama; other entries might change its logits.
 _ENTRIES = {
-    "block_count": _entry(count(most=2**10)),
-    "embedding_length": _entry(count()),
-    "feed_forward_length": _entry(count()),
-    "attention.head_count": _entry(count()),
-    "attention.head_count_kv": _entry(count(None)),
-    "attention.key_length": _entry(count(None)),
-    "attention.value_length": _entry(count(None)),
-    "attention.layer_norm_rms_epsilon": _entry(number(above=0)),
-    "rope.freq_base": _entry(number(10000.0, above=0)),
-    "rope.dimension_count": _entry(count(None)),
-    "rope.scaling.type": _entry(only("none", default=None), _OTHER),
-    "vocab_size": _entry(count(None)),
-    "context_length": _HARMLESS,
+    "block_count": count(most=2**10),
+    "embedding_length": count(),
+    "feed_forward_length": count(),
+    "attention.head_count": count(),
+    "attention.head_count_kv": count(None),
+    "attention.key_length": count(None),
+    "attention.value_length": count(None),
+    "attention.layer_norm_rms_epsilon": number(above=0),
+    "rope.freq_base": number(10000.0, above=0),
+    "rope.dimension_count": count(None),
+    "rope.scaling.type": only("none", default=None),
+    "vocab_size": count(None),
+    "context_length": Entry("anything", lambda x: True, None),
 }
+_ENTRIES = {n: replace(e, advice=_AGAIN) for n, e in _ENTRIES.items()}
 
 
 def gguf_config(
@@ -407,64 +395,3 @@ def model_of(
             weight.assign(w if "embed" in name else w.T)
         return model
     raise ValueError(f"{framework!r}: give 'pytorch' or 'tensorflow'.")
-
-
-def gguf_tokenizer(meta: Mapping[str, Any]) -> Any:
-    """Return the tokenizer of a GGUF file, by the library tokenizers.
-
-    Parameters
-    ----------
-    meta
-        What read_gguf returns: byte pairs of SmolLM's kind, where each digit
-        is a token.
-
-    Returns
-    -------
-    tokenizers.Tokenizer
-        encode(text).ids and decode(ids); the tokens that end a turn are found
-        in a text.
-
-    Raises
-    ------
-    ValueError
-        The file has another kind of tokenizer, or a list is missing.
-    """
-    kind = meta.get("tokenizer.ggml.model"), meta.get("tokenizer.ggml.pre")
-    if kind != ("gpt2", "smollm"):
-        raise ValueError(
-            f"The file's tokenizer is {kind!r:.60}, and ('gpt2', 'smollm') is "
-            "read: take the tokenizer of the model's folder."
-        )
-    tokens, merges, kinds = (
-        meta.get(f"tokenizer.ggml.{name}")
-        for name in ("tokens", "merges", "token_type")
-    )
-    vocab = {token: i for i, token in enumerate(tokens or [])}
-    pairs = [tuple(merge.split(" ")) for merge in merges or []]
-    whole = all(
-        len(pair) == 2 and {*pair, "".join(pair)} <= vocab.keys()
-        for pair in pairs
-    )
-    if not vocab or not whole or len(vocab) != len(kinds or []):
-        raise ValueError(f"The file's lists of tokens do not fit: {_AGAIN}.")
-    from tokenizers import (
-        AddedToken,
-        Tokenizer,
-        decoders,
-        models,
-        pre_tokenizers,
-    )
-
-    found = Tokenizer(models.BPE(vocab, pairs))
-    digits = pre_tokenizers.Digits(individual_digits=True)
-    letters = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    found.pre_tokenizer = pre_tokenizers.Sequence([digits, letters])
-    found.decoder = decoders.ByteLevel()
-    found.add_special_tokens(
-        [
-            AddedToken(token, special=True, normalized=False)
-            for token, kind in zip(tokens, kinds, strict=True)
-            if kind == 3  # a control token
-        ]
-    )
-    return found

@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from .gguf import gguf_tokenizer, model_of, read_gguf
+from .gguf import model_of, read_gguf
+from .tokenizer import gguf_tokenizer
 
 __all__ = [
     "END",

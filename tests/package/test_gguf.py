@@ -11,12 +11,12 @@ import pytest
 
 from cellbycell.gguf import (
     gguf_config,
-    gguf_tokenizer,
     gguf_weights,
     load_gguf,
     read_gguf,
 )
 from cellbycell.llama_configs import llama_shapes
+from cellbycell.tokenizer import gguf_tokenizer
 
 hypothesis = pytest.importorskip("hypothesis")
 gguf = pytest.importorskip("gguf")
