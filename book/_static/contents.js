@@ -9,8 +9,11 @@ const place = document.querySelector(".place span");
 const title = place?.textContent;
 
 const mark = () => {
+  // The last section may be too short to come up that far.
+  const page = document.documentElement;
+  const isEnd = scrollY + innerHeight > page.scrollHeight - 2;
   const isPassed = (section) => section.checkVisibility()
-    && section.getBoundingClientRect().top < innerHeight / 3;
+    && (isEnd || section.getBoundingClientRect().top < innerHeight / 3);
   const here = entries[sections.findLastIndex(isPassed)];
   for (const entry of entries) {
     const link = entry.querySelector("a");
