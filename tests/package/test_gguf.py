@@ -118,60 +118,6 @@ def test_a_table_of_its_own_for_the_logits_is_read(tmp_path):
     assert not model.tied and model.linear.weight.shape == (9, WIDTH)
 
 
-def rotated_neighbours(x, base):
-    """Return heads (T, H, K) whose neighbouring columns are turned."""
-    turns = base ** -(np.arange(0, x.shape[-1], 2) / x.shape[-1])
-    angles = np.arange(len(x))[:, None, None] * turns
-    a, b = x[..., 0::2], x[..., 1::2]
-    cos, sin = np.cos(angles), np.sin(angles)
-    return np.stack([a * cos - b * sin, a * sin + b * cos], -1).reshape(
-        x.shape
-    )
-
-
-@pytest.mark.parametrize("framework", ["pytorch", "tensorflow"])
-def test_scores_are_those_of_the_files_own_rotation(right, framework):
-    """The rows are sorted back, so halves turn as neighbours did."""
-    path, tensors = right
-    ids = [3, 1, 4, 1, 5]
-    table = tensors["token_embd.weight"]
-    x = table[ids]
-    x = x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5)
-    x = x * tensors["blk.0.attn_norm.weight"]
-    heads = (
-        x @ tensors["blk.0.attn_q.weight"].T,
-        x @ tensors["blk.0.attn_k.weight"].T,
-    )
-    q, k = (rotated_neighbours(h.reshape(5, -1, 8), 1e5) for h in heads)
-    wanted = np.einsum("thk,shk->hts", q, k.repeat(2, 1))
-    model = load_gguf(path, framework)
-    if framework == "pytorch":
-        import torch
-
-        from cellbycell.pytorch import rotary_halves, split_heads
-
-        tensor, read = torch.tensor, lambda t: t.detach().numpy()
-    else:
-        import tensorflow as tf
-
-        from cellbycell.tensorflow import rotary_halves_tf as rotary_halves
-        from cellbycell.tensorflow import split_heads_tf as split_heads
-
-        tensor, read = tf.constant, np.asarray
-    layer = model.layers[0]
-    x = layer.attention_norm(model.embedding(tensor([ids])))
-    attention, positions = layer.attention, tensor(range(5))
-    q, k = (
-        read(rotary_halves(split_heads(proj(x), count), positions, 1e5))[0]
-        for proj, count in (
-            (attention.query_proj, HEADS),
-            (attention.key_proj, KEY_HEADS),
-        )
-    )
-    found = np.einsum("htk,hsk->hts", q, k.repeat(2, 0))
-    np.testing.assert_allclose(found, wanted, atol=1e-4)
-
-
 def test_the_tokenizer_splits_digits_and_finds_special_tokens(right):
     pytest.importorskip("tokenizers")
     found = gguf_tokenizer(read_gguf(right[0])[0])
