@@ -6,6 +6,7 @@ from . import (
     framework_tabs,
     lean_pages,
     native_math,
+    pictures,
     site_address,
     terms,
     where,
@@ -13,7 +14,7 @@ from . import (
 )
 
 PARTS = [folds, framework_tabs, lean_pages, native_math, site_address]
-PARTS += [backlinks, terms, where, wide_parts]
+PARTS += [pictures, backlinks, terms, where, wide_parts]
 
 
 def setup(app):

@@ -5,7 +5,9 @@ pictures need IPython and the maps matplotlib, which every notebook has. Those
 of a chapter stand in a module of its name.
 """
 
-from .moving import show_figure, show_mistake, show_states
+from .arcs import show_arcs
+from .draw import Box, Picture
+from .moving import show_break, show_figure, show_mistake, show_states
 from .parts import (
     SHADES,
     SIGNED,
@@ -21,8 +23,12 @@ from .plots import print_table, show_mask, show_weights
 __all__ = [
     "SHADES",
     "SIGNED",
+    "Box",
+    "Picture",
     "painted",
     "print_table",
+    "show_arcs",
+    "show_break",
     "show_figure",
     "show_mask",
     "show_mistake",

@@ -175,6 +175,97 @@ def _told_once(values):
     return distinct, [places[json.dumps(value)] for value in values]
 
 
+def show_break(name, right, wrong, passed, reveal):
+    """Return what a model gives, which breaks before the reader's eyes.
+
+    Parameters
+    ----------
+    name
+        Of the picture, for the page.
+    right, wrong
+        As in `show_mistake`.
+    passed
+        {what is checked: whether it passes}, of the correct model and of the
+        one with the mistake.
+    reveal
+        The sentence that is said of the mistake.
+
+    Returns
+    -------
+    IPython.display.HTML
+        One table and its checks, with a switch between both models.
+
+    Raises
+    ------
+    ValueError
+        As in `show_mistake`; or if the two tables differ in shape.
+    """
+    _check_bet(passed)
+    both = right, wrong
+    if [*map(len, right)] != [*map(len, wrong)]:
+        raise ValueError("both tables need the same rows and columns")
+    numbers = [x for rows in both for row in rows for x in row]
+    signed, largest = _scale(numbers)
+
+    def state(model):
+        shown = {}
+        for r, row in enumerate(both[int(model)]):
+            for c, x in enumerate(row):
+                shown[f"cell-{r}-{c}"] = _shaded(x, signed, largest)
+        for i, passes in enumerate(passed[int(model)].values()):
+            text = "\N{CHECK MARK} passes" if passes else "\N{BALLOT X} fails"
+            shown[f"check-{i}"] = text
+        count = sum(passed[int(model)].values())
+        said = f"Correct: all {count} checks pass." if model == 0 else reveal
+        return said, shown
+
+    def draw(parts):
+        table = "".join(
+            "<tr>"
+            + "".join(
+                table_cell(f"cell-{r}-{c}", *parts[f"cell-{r}-{c}"], shades)
+                for c in range(len(row))
+            )
+            for r, row in enumerate(right)
+        )
+        lamps = "".join(
+            f'<tr><th class="head">{check}</th>'
+            + table_cell(f"check-{i}", parts[f"check-{i}"])
+            for i, check in enumerate(passed[0])
+        )
+        return f"<table>{table}</table><table>{lamps}</table>"
+
+    shades = SIGNED if signed else SHADES
+    choices = {"choices": ["correct", "with the mistake"], "chosen": [0]}
+    control = {"label": "the model", "name": "model", "type": "radio"}
+    return show_states(name, [control | choices], state, draw, shades=shades)
+
+
+def _check_bet(passed):
+    """Raise unless all checks see the correct model, and some the other."""
+    of_right, checks = passed
+    failing = [not passes for passes in checks.values()]
+    if not all(of_right.values()):
+        raise ValueError("the correct model fails a check: mend the check")
+    if all(failing) or not any(failing):
+        raise ValueError("the bet is open only if some checks fail, not all")
+    return failing
+
+
+def _scale(cells):
+    """Return whether the numbers among cells are signed; the largest."""
+    numbers = [float(x) for x in cells if not isinstance(x, str)]
+    return min(numbers, default=0) < 0, max(map(abs, [1, *numbers]))
+
+
+def _shaded(x, signed, largest):
+    """Return the text of a cell and the share that colours it."""
+    if isinstance(x, str):
+        return x, None
+    share = (x / largest + 1) / 2 if signed else x / largest
+    return f"{x:.2f}", round(float(share), 3)
+
+
 def show_mistake(name, right, wrong, passed, reveal):
     """Return what a model gives with a mistake, and checks to bet on.
 
@@ -204,29 +295,19 @@ def show_mistake(name, right, wrong, passed, reveal):
     ValueError
         If the correct model fails, or every check passes, or none does.
     """
-    of_right, checks = passed
-    failing = [not passes for passes in checks.values()]
-    if not all(of_right.values()):
-        raise ValueError("the correct model fails a check: mend the check")
-    if all(failing) or not any(failing):
-        raise ValueError("the bet is open only if some checks fail, not all")
+    failing, checks = _check_bet(passed), passed[1]
     both = {"correct": right, "with the mistake": wrong}
     cells = [x for part in both.values() for row in part for x in row]
-    numbers = [float(x) for x in cells if not isinstance(x, str)]
-    signed, largest = min(numbers, default=0) < 0, max(map(abs, [1, *numbers]))
+    signed, largest = _scale(cells)
+    shades = SIGNED if signed else SHADES
     tables = ""
     for title, part in both.items():
         tables += f'<table><tr><th colspan="{len(part[0])}">{title}</th>'
         for row in part:
             tables += "<tr>"
             for x in row:
-                if isinstance(x, str):
-                    tables += table_cell("value", x)
-                elif signed:
-                    share = (x / largest + 1) / 2
-                    tables += table_cell("value", f"{x:.2f}", share, SIGNED)
-                else:
-                    tables += table_cell("value", f"{x:.2f}", x / largest)
+                given = _shaded(x, signed, largest)
+                tables += table_cell("value", *given, shades)
         tables += "</table>"
     lamps = '<table data-part="answers"><tr><td style="width:60%"></td>'
     lamps += "".join(f"<th>{title}</th>" for title in both)
