@@ -135,6 +135,13 @@ def own_best(scores, logs, width):
     return np.stack([beams, total.argmax(1)[beams]], axis=1)
 
 
+def own_beam(scores, logs, width):
+    """Return the best beam of each token, and of these the best."""
+    total = scores[:, None] + logs
+    tokens = np.argsort(-total.max(0))[:width]
+    return np.stack([total.argmax(0)[tokens], tokens], axis=1)
+
+
 def beams():
     probs = [
         [0.05, 0.5, 0.3, 0.1, 0.05],
@@ -142,7 +149,12 @@ def beams():
         [0.96, 0.01, 0.01, 0.01, 0.01],
     ]  # (B, N)
     scores, logs = np.array([-1.0, -1.5, -3.5]), np.log(probs)
-    return [(scores, logs, 3), (scores[:1], logs[:1], 3)]
+    shared = np.log([[0.1, 0.5, 0.1, 0.2, 0.1], [0.1, 0.6, 0.1, 0.1, 0.1]])
+    return [
+        (scores, logs, 3),
+        (scores[:1], logs[:1], 3),
+        (np.array([-1.0, -1.2]), shared, 3),  # both go on with token 1
+    ]
 
 
 check_beam_step = Exercise(
@@ -151,6 +163,7 @@ check_beam_step = Exercise(
     cases=beams,
     mistakes={
         "each beam keeps its best token; let them compete": own_best,
+        "two beams may go on with the same token": own_beam,
         "return width pairs, not as many as there are beams": (
             lambda s, z, w: best(s[:, None] + z)[: len(s)]
         ),
