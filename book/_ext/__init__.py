@@ -2,6 +2,7 @@
 
 from . import (
     backlinks,
+    beside,
     folds,
     framework_tabs,
     lean_pages,
@@ -14,7 +15,7 @@ from . import (
 )
 
 PARTS = [folds, framework_tabs, lean_pages, native_math, site_address]
-PARTS += [pictures, backlinks, terms, where, wide_parts]
+PARTS += [pictures, backlinks, beside, terms, where, wide_parts]
 
 
 def setup(app):
