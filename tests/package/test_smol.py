@@ -184,6 +184,21 @@ def test_both_frameworks_have_the_same_logits():
     assert np.array_equal(found.argmax(-1), ours.argmax(-1))
 
 
+def test_the_logits_are_those_of_transformers():
+    """Its converter reads the same file: weights, their order, and sizes."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("gguf")
+    transformers = pytest.importorskip("transformers")
+    path = smol_path()
+    library = transformers.AutoModelForCausalLM.from_pretrained(
+        path.parent, gguf_file=path.name, dtype=torch.float32
+    )
+    ids = torch.tensor([smol_tokenizer().encode(TEXT).ids])
+    with torch.no_grad():
+        ours, theirs = load_smol()(ids), library.eval()(ids).logits
+    torch.testing.assert_close(ours, theirs, atol=2e-4, rtol=0)
+
+
 def test_it_answers():
     pytest.importorskip("torch")
     said = talk("What is the capital of France?")
