@@ -8,12 +8,13 @@ from . import (
     native_math,
     site_address,
     terms,
+    text_fonts,
     where,
     wide_parts,
 )
 
 PARTS = [folds, framework_tabs, lean_pages, native_math, site_address]
-PARTS += [backlinks, terms, where, wide_parts]
+PARTS += [backlinks, terms, text_fonts, where, wide_parts]
 
 
 def setup(app):
