@@ -149,7 +149,9 @@ class Notebook:
             cell.execution_count = count
             for output in cell.outputs:
                 if output.output_type != "stream":
-                    output.metadata = {}
+                    # How large a figure is shown that is drawn dense.
+                    for key in {*output.metadata} - {"image/png"}:
+                        del output.metadata[key]
                 if output.output_type == "execute_result":
                     output.execution_count = count
         return self

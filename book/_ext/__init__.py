@@ -10,12 +10,13 @@ from . import (
     pictures,
     site_address,
     terms,
+    text_fonts,
     where,
     wide_parts,
 )
 
 PARTS = [folds, framework_tabs, lean_pages, native_math, site_address]
-PARTS += [pictures, backlinks, beside, terms, where, wide_parts]
+PARTS += [pictures, backlinks, beside, terms, text_fonts, where, wide_parts]
 
 
 def setup(app):

@@ -2,8 +2,9 @@
 
 Scripts wait until the page is there, pictures until the reader is near, and so
 does the model that some of them show: a notebook has it in its output, and the
-site in one file. Each page says by a content security policy what it may load;
-its inline scripts are named by their hashes, so that no other one runs.
+site in one file, as it has the style of moving pictures. Each page says by a
+content security policy what it may load; its inline scripts are named by their
+hashes, so that no other one runs.
 """
 
 import base64
@@ -11,9 +12,11 @@ import hashlib
 import re
 from pathlib import Path
 
+import imagesize
 from docutils import nodes
 from sphinx.jinja2glue import BuiltinTemplateLoader
-from sphinx.util.images import get_image_size
+
+from tools.settings import ROOT, chapters
 
 POLICY = {
     "default-src": "'none'",
@@ -30,8 +33,15 @@ INLINE = re.compile(r"<script(?![^>]*\ssrc=)[^>]*>(.*?)</script>", re.S)
 HANDLERS = ["toggleFullScreen()", "window.print()"]
 # Names, operators, brackets and spaces, which have no colour of their own.
 PLAIN_CODE = re.compile(r'<span class="(?:n|nn|nb|o|p|w)">([^<]*)</span>')
+# Names of the four roles, which have the colours of their pictures.
+ROLE = re.compile(
+    r'<span class="n">((query|key|value|output)(?:_proj)?(?:_tf)?)</span>'
+)
+DPI = 100  # of a figure; one that is drawn denser is not shown larger
 # As the package writes it, where a picture gets a model.
 MODEL = re.compile(r"<script>(window\.namesModel = .*?)</script>", re.S)
+STYLE = re.compile(r'(?<=class="moving">)<style>.*?</style>', re.S)
+FIGURE_STYLE = ROOT / "cellbycell" / "figures" / "figure.css"
 PICTURE = re.compile(r'<img(?=[^>]*\ssrc="[^"]*_images/([^"/]+)")')
 
 
@@ -73,21 +83,43 @@ def lighten(app, name, template, context, doctree):
 
     def place(picture):
         """Keep the room that a picture will take."""
-        width, height = get_image_size(app.srcdir / sources[picture[1]])
+        width, height = shown_size(app.srcdir / sources[picture[1]])
         return f'<img loading="lazy" width="{width}" height="{height}"'
 
     def put_aside(model):
-        file = Path(app.outdir) / "_static" / "names_model.js"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(model[1] + "\n", "utf-8")
+        write_static(app, "names_model.js", model[1] + "\n")
         return ""
 
     if "body" in context:
-        body = MODEL.sub(put_aside, context["body"])
+        body = STYLE.sub("", MODEL.sub(put_aside, context["body"]))
+        # It would be read instead of the title.
+        body = body.replace(' aria-label="Toggle hidden content"', "")
+        if name in chapters():
+            body = ROLE.sub(r'<span class="role-\2">\1</span>', body)
         context["body"] = PICTURE.sub(place, PLAIN_CODE.sub(r"\1", body))
 
 
+def write_style(app):
+    write_static(app, "figure.css", FIGURE_STYLE.read_text("utf-8"))
+
+
+def write_static(app, name, text):
+    file = Path(app.outdir) / "_static" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, "utf-8")
+
+
+def shown_size(path):
+    """Return the width and the height at which a picture is shown."""
+    dpi, _ = imagesize.getDPI(path)  # -1 if the file does not say
+    return [
+        round(pixels * DPI / max(dpi, DPI)) for pixels in imagesize.get(path)
+    ]
+
+
 def setup(app):
+    app.add_css_file("figure.css", priority=400)  # custom.css has more to say
+    app.connect("builder-inited", write_style)
     app.connect("doctree-read", read_aloud)
     # After the theme and other extensions, which add scripts.
     app.connect("html-page-context", lighten, priority=900)

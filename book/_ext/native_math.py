@@ -24,6 +24,9 @@ FACE = (
     '@font-face {{ font-family: "STIX Two Math"; '
     'src: url("data:font/woff2;base64,{}"); }}\n'
 )
+# Of the size of a vocabulary, |V|, is no value.
+ROLE = re.compile(r"(?<!\|</mo>)<mi>([QKV])</mi>")
+ROLES = {"Q": "query", "K": "key", "V": "value"}
 CONVERTER = LatexToMathML(fancy_error=False)
 # A letter alone is a variable, and browsers draw it in italics.
 ITALICS = [*range(0x1D434, 0x1D468), *range(0x1D6E2, 0x1D71C), 0x210E]
@@ -44,7 +47,7 @@ def mathml(node, displaystyle):
     if r"\tag" in tex:
         tex = rf"\begin{{equation}}{tex}\end{{equation}}"
     try:
-        return CONVERTER.convert_with_local_state(
+        formula = CONVERTER.convert_with_local_state(
             tex, displaystyle=displaystyle
         )
     except LatexError as error:
@@ -56,6 +59,10 @@ def mathml(node, displaystyle):
             location=node,
         )
         return f"<code>{html.escape(node.astext())}</code>"
+    return ROLE.sub(
+        lambda sign: f'<mi class="role-{ROLES[sign[1]]}">{sign[1]}</mi>',
+        formula,
+    )
 
 
 def visit_inline(writer, node):

@@ -3,8 +3,9 @@
 The theme gives every part of the class below a scrollbar and, while it is too
 wide for the page, a stop of the Tab key.
 
-A comment at the end of a line of code, which is often a shape, and the line
-are parts of their own: custom.css puts the comment above the line on a phone.
+Each line of code is a part of its own, and so is a comment at its end, which
+is often a shape: on a phone custom.css breaks the line, and puts the comment
+above it.
 """
 
 import re
@@ -13,7 +14,8 @@ from docutils import nodes
 
 SCROLLS = "pst-scrollable-table-container"
 PRE = re.compile(r"(?<=<pre>).*?(?=</pre>)", re.S)
-COMMENTED = re.compile(r'(?m)^( *)(\S.*)(<span class="c1">#.*</span>)$')
+MARK = re.compile(r"<span[^>]*>|</span>")
+COMMENTED = re.compile(r"(.*?)(<span class=\"c1\">#.*</span>)$")
 
 
 def is_wide(node):
@@ -28,24 +30,36 @@ def let_scroll(app, doctree):
         node["classes"].append(SCROLLS)
 
 
-def part_comments(app, name, template, context, doctree):
+def part_lines(app, name, template, context, doctree):
     if "body" in context:
         context["body"] = PRE.sub(
-            lambda code: COMMENTED.sub(parted, code[0]), context["body"]
+            lambda code: "\n".join(lines(code[0])), context["body"]
         )
 
 
+def lines(code):
+    """Yield each line of code as a part, also of a text of several lines."""
+    begun = []  # the marks that a line above has begun
+    for line in code.rstrip("\n").split("\n"):
+        whole = "".join(begun) + line
+        for mark in MARK.findall(line):
+            begun = begun[:-1] if mark == "</span>" else [*begun, mark]
+        yield parted(whole + "</span>" * len(begun))
+
+
 def parted(line):
-    """Return a line of code and its comment as two parts of one."""
-    indent, code, comment = line.groups()
-    if code.count("<span") != code.count("</span>"):
-        return line[0]  # it ends what began on a line above
-    style = f' style="--indent: {len(indent)}ch"' if indent else ""
-    code = f"<span>{indent}{code}</span>"
-    return f'<span class="line"{style}>{code}{comment}</span>'
+    """Return a line of code, its comment apart where something precedes it."""
+    text = MARK.sub("", line)
+    indent = len(text) - len(text.lstrip(" "))
+    style = f' style="--indent: {indent}ch"' if indent else ""
+    if found := COMMENTED.fullmatch(line):
+        code, comment = found.groups()
+        if MARK.sub("", code).strip():
+            line = f"<span>{code}</span>{comment}"
+    return f'<span class="line"{style}>{line}</span>' if text else ""
 
 
 def setup(app):
     app.connect("doctree-read", let_scroll)
     # Behind lean_pages.py, which leaves out the marks of spaces.
-    app.connect("html-page-context", part_comments, priority=950)
+    app.connect("html-page-context", part_lines, priority=950)

@@ -55,7 +55,7 @@ def show_steps(tokens):
         "cache",
         [
             dict(label="tokens read", name="step", type="range", min=1)
-            | dict(max=length, value=4),
+            | dict(max=length, value=4, play=True),
             dict(label="cache", name="cache", type="radio", chosen=[0])
             | dict(choices=["on", "off"]),
         ],

@@ -58,7 +58,7 @@ def show_writing(source, written, says, past, memory):
         "write",
         [
             dict(label=label, name=name, type="range", min=low, max=high)
-            | dict(value=low)
+            | dict(value=low, play=name == "step")
             for label, name, low, high in [
                 ("tokens read", "step", 1, most),
                 ("asking position", "position", 0, most - 1),

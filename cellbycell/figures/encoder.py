@@ -104,6 +104,7 @@ def show_way(layers, x, mask):
     parts = {"type": "checkbox", "choices": ["residual", "norm"]}
     order = {"type": "radio", "choices": ["post-norm", "pre-norm"]}
     layer = {"type": "range", "min": 1, "max": len(layers), "value": 1}
+    layer |= {"play": True}
     return show_states(
         "way",
         [

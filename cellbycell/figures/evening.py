@@ -50,7 +50,7 @@ def show_talk(question, said):
         return rows + "</table>"
 
     steps = {"type": "range", "min": 1, "max": len(said), "value": 1}
-    control = {"label": "token", "name": "token"} | steps
+    control = {"label": "token", "name": "token"} | steps | {"play": True}
     return show_states("talk", [control], state, draw)
 
 

@@ -13,7 +13,7 @@ const shade = (cell, share, text = share.toFixed(2), shades = SHADES) => {
   cell.textContent = text;
   paint(cell, shades[Math.floor(20 * share + 0.5)]);
 };
-const labelled = (label, options) => {
+const labelled = (label, {play, ...options}) => {
   const input = make("input", options);
   const inside = [input, make("span", {}, label)];
   if (["range", "text"].includes(options.type)) {
@@ -27,23 +27,63 @@ const labelled = (label, options) => {
   }
   return make("label", {}, ...inside);
 };
+// Radio buttons or boxes side by side; what would fill lines is a menu.
+const group = (label, {choices, chosen, ...rest}) => {
+  const name = make("span", {className: "name"}, label);
+  if (rest.type == "radio" && choices.length > 8)
+    return make("label", {}, name, make("select", {name: rest.name},
+      ...choices.map((choice, value) =>
+        new Option(choice, value, false, chosen.includes(value)))));
+  return make("fieldset", {}, make("legend", {}, label),
+    make("span", {className: "choices"}, ...choices.map((choice, value) =>
+      labelled(choice, {...rest, value, checked: chosen.includes(value)}))));
+};
+// A button that moves a range forward to its end, once.
+const player = (input, update) => {
+  let timer;
+  const button = make("button", {type: "button"});
+  const show = (isPlaying) => {
+    button.textContent = isPlaying ? "❚❚" : "▶";
+    button.ariaLabel = isPlaying ? "pause" : "play";
+  };
+  const stop = () => {
+    clearInterval(timer);
+    timer = show(false);
+  };
+  button.onclick = () => {
+    if (timer) return stop();
+    if (input.value == input.max) input.value = input.min;
+    else input.stepUp();
+    update();
+    show(true);
+    const steps = (input.max - input.min) / (input.step || 1);
+    timer = setInterval(() => {
+      input.stepUp();
+      update();
+      if (input.value == input.max) stop();
+    }, Math.min(900, Math.max(200, 6000 / steps)));
+  };
+  input.addEventListener("input", stop);
+  stop();
+  return button;
+};
 const figure = (id, controls, draw) => {
   const root = document.getElementById(id);
   const part = (name) => root.querySelector(`[data-part="${name}"]`);
   const form = make("form", {autocomplete: "off"});
-  for (const {label, choices, chosen, ...rest} of controls)
-    form.append(choices
-      ? make("fieldset", {}, make("legend", {}, label),
-        ...choices.map((choice, value) => labelled(choice,
-          {...rest, value, checked: chosen.includes(value)})))
+  for (const {label, choices, ...rest} of controls)
+    form.append(choices ? group(label, {choices, ...rest})
       : labelled(label, rest));
   let timer;
   const heard = make("p", {className: "heard", ariaLive: "polite"});
   root.append(heard);
   part("said").ariaHidden = true;
   const update = () => {
-    for (const input of form.querySelectorAll("[type=range]"))
+    for (const input of form.querySelectorAll("[type=range]")) {
+      const share = (input.value - input.min) / (input.max - input.min || 1);
+      input.style.setProperty("--at", `${100 * share}%`);
       input.nextSibling.textContent = input.value;
+    }
     const said = draw(new FormData(form), part, form.elements);
     part("said").textContent = said;
     clearTimeout(timer); // a screen reader waits till the hand rests
@@ -58,7 +98,31 @@ const figure = (id, controls, draw) => {
   form.onsubmit = (event) => event.preventDefault();
   form.oninput = update;
   root.prepend(form);
+  if (!matchMedia("(prefers-reduced-motion: reduce)").matches)
+    for (const {name} of controls.filter(({play}) => play)) {
+      const input = form.elements[name], label = input.parentElement;
+      const time = make("span", {className: "time"}, player(input, update));
+      label.replaceWith(time);
+      time.prepend(label);
+    }
   update();
+  // What is below stays where it is: keep the room of the longest texts.
+  let width = 0;
+  const keepRoom = () => {
+    if (root.offsetWidth == width) return;
+    width = root.offsetWidth;
+    root.style.minHeight = "";
+    const longest = (texts) => texts.filter(Boolean).reduce((one, other) =>
+      String(other).length > String(one).length ? other : one, "");
+    for (const [name, [texts]] of Object.entries(data.parts ?? {}))
+      if (/^T[DH]$/.test(part(name).tagName)) put(part(name), longest(texts));
+    part("said").textContent = longest(data.said?.[0]
+      ?? [part("said").textContent, data.reveal]);
+    root.style.minHeight = `${root.offsetHeight}px`;
+    update();
+  };
+  keepRoom();
+  new ResizeObserver(() => requestAnimationFrame(keepRoom)).observe(root);
 };
 // What a part shows: a text, [a text, a share, for its colour], attributes, or
 // null if it is hidden; a path takes its text as where it goes.

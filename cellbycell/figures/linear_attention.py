@@ -23,7 +23,7 @@ def show_rules():
         "states",
         [
             dict(label="tokens", name="count", type="range")
-            | dict(min=0, max=6, value=4),
+            | dict(min=0, max=6, value=4, play=True),
             dict(label="rule", name="rule", type="radio", chosen=[0])
             | dict(choices=["sum", "fading", "delta rule"]),
             dict(label="keys", name="alike", type="radio", chosen=[0])

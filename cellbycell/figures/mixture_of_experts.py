@@ -48,6 +48,7 @@ def show_loads(loads):
         return f"<p>{said}</p><table>{table}</table>"
 
     step = {"min": 0, "max": 20 * (steps - 1), "step": 20, "value": 0}
+    step |= {"play": True}
     return show_states(
         "loads",
         [dict(label="step", name="step", type="range") | step],

@@ -43,7 +43,8 @@ def show_figure(name, controls, picture, said, data, script, model=None):
         Of the picture, for the page.
     controls
         A dict for each: its label and its attributes in HTML; choices, and
-        those chosen, if there are several boxes.
+        those chosen, if there are several boxes. A range that is a time has
+        `play`, and gets a button that moves it.
     picture
         HTML, its moving parts named by data-part.
     said

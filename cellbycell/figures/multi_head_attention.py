@@ -18,7 +18,7 @@ def show_steps():
         The numbers of three tokens, coloured by the half of their token; a
         slider for the step, and boxes for the two transposes.
     """
-    step = {"type": "range", "min": 0, "max": 4, "value": 2}
+    step = {"type": "range", "min": 0, "max": 4, "value": 2, "play": True}
     moves = {"type": "checkbox", "chosen": [0, 1]}
     choices = ["when splitting", "when merging"]
     return show_states(

@@ -61,7 +61,7 @@ def show_ring(tokens, orders):
         "ring",
         [
             dict(label="step", name="step", type="range")
-            | dict(min=1, max=size, value=1),
+            | dict(min=1, max=size, value=1, play=True),
             dict(label="order", name="order", type="radio", chosen=[0])
             | dict(choices=["in blocks", "zigzag"]),
         ],

@@ -122,6 +122,7 @@ def show_training():
         return table + svg_image(label, "360 130", drawing)
 
     step = {"min": 0, "max": 200, "step": 10, "value": 0}
+    step |= {"play": True}
     return show_states(
         "learn",
         [dict(label="training step", name="step", type="range") | step],

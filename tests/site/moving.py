@@ -13,8 +13,10 @@ class Figure:
 
     def put(self, name, value):
         """Set a control: to a text, a number, or the places of its boxes."""
-        inputs = self.root.locator(f"input[name={name}]")
-        kind = inputs.first.get_attribute("type")
+        inputs = self.root.locator(f"[name={name}]")
+        kind = inputs.first.evaluate("input => input.type")
+        if kind == "select-one":
+            return inputs.select_option(str(value))
         if kind in ("text", "range"):
             return inputs.fill(str(value))
         labels = self.root.locator(f"label:has([name={name}])")

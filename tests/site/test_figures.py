@@ -29,6 +29,9 @@ SMALLEST = """root => Math.min(...[...root.querySelectorAll("*")]
     .map(part => parseFloat(getComputedStyle(part).fontSize)
         * (part.closest("svg")?.getScreenCTM().a ?? 1)))"""
 KEYS = {"text": "x", "range": "ArrowRight", "radio": "ArrowDown"}
+KEYS["select-one"] = "ArrowDown"
+FOCUSED = ":is(input, select, button):focus"
+HEIGHTS = "all => all.map(one => one.getBoundingClientRect().height)"
 
 
 def written(value):
@@ -148,9 +151,11 @@ def test_each_state_is_that_of_the_table(outside, name):
     shown.page.context.set_offline(True)
     try:
         shown.assert_shows(PICTURES[name].start())
+        heights = shown.root.evaluate_all(HEIGHTS)
         for at in PICTURES[name].states():
             shown.put_all(PICTURES[name].values(at))
             shown.assert_shows(at)
+            assert shown.root.evaluate_all(HEIGHTS) == heights
     finally:
         shown.page.context.set_offline(False)
 
@@ -160,17 +165,35 @@ def test_each_control_is_reached_and_moved_by_keyboard(outside, name):
     shown = outside(name)
     press, moved = shown.page.keyboard.press, set()
     state = "e => [e.name, e.type, e.value, e.checked]"
-    shown.root.locator("input").first.focus()
-    while (at := shown.page.locator("input:focus")).count():
+    shown.root.locator("input, select").first.focus()
+    while (at := shown.page.locator(FOCUSED)).count():
         control, kind, *before = at.evaluate(state)
         for key in (KEYS.get(kind, "Space"), "ArrowLeft"):  # at its end
             press(key)
-            now = shown.page.locator("input:focus").evaluate(state)[2:]
+            now = shown.page.locator(FOCUSED).evaluate(state)[2:]
             if now != before:
                 moved.add(control)
                 break
         press("Tab")
     assert moved == {control["name"] for control in PICTURES[name].controls}
+
+
+@pytest.mark.parametrize("motion", ["reduce", "no-preference"])
+def test_a_time_is_played_to_its_end_and_pauses(outside, empty_page, motion):
+    empty_page.emulate_media(reduced_motion=motion)
+    shown = outside("heads")
+    button, step = (
+        shown.root.locator(name) for name in ("button", "[name=step]")
+    )
+    assert button.count() == (motion == "no-preference")
+    if button.count():
+        button.click()
+        expect(button).to_have_accessible_name("pause")
+        expect(step).to_have_value("4")
+        expect(button).to_have_accessible_name("play")
+        button.click()
+        button.click()
+        expect(step).to_have_value("0")
 
 
 @pytest.mark.parametrize(
@@ -195,6 +218,8 @@ def test_works_on_the_site(visit, name, stem):
         wait_for_layout(page)
         fits = "root => root.scrollWidth <= root.clientWidth"
         assert shown.root.evaluate(fits)
+        controls = shown.root.locator("label, select, button, [type=range]")
+        assert min(controls.evaluate_all(HEIGHTS)) >= 28
     assert shown.root.evaluate(SMALLEST) >= 11
 
 

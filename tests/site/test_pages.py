@@ -14,6 +14,7 @@ from itertools import groupby
 import pytest
 from PIL import Image
 
+from book._ext.lean_pages import shown_size
 from tools.chromium import load_pictures
 from tools.notebooks import tags
 from tools.settings import HTML, ROOT, chapters, contents
@@ -60,8 +61,8 @@ CHECKS = {
         {},
         """[...document.querySelectorAll("img[src*=_images]")]
         .filter(image => image.loading === "auto" ||
-            image.getAttribute("width") != image.naturalWidth ||
-            image.getAttribute("height") != image.naturalHeight)
+            !(Math.abs(image.naturalWidth / image.getAttribute("width")
+            - image.naturalHeight / image.getAttribute("height")) < 0.02))
         .map(image => image.outerHTML)""",
     ),
     "an icon is drawn": (
@@ -95,6 +96,12 @@ CHECKS = {
         """[...document.querySelectorAll("details.side-road > summary")]
         .filter(line => line.getBoundingClientRect().height > 50)
         .map(line => line.textContent)""",
+    ),
+    "code goes on in the next line on a phone": (
+        PHONE,
+        """[...document.querySelectorAll("article pre")]
+        .filter(box => box.scrollWidth > box.clientWidth + 1)
+        .map(box => box.outerHTML.slice(0, 200))""",
     ),
     "paper shows the text alone": (
         PAPER,
@@ -220,6 +227,32 @@ def test_a_page_is_light_and_shows_a_card(visit, site, repository, name):
         assert card.size == (1200, 630)
 
 
+@pytest.mark.parametrize(("dpi", "width"), [(100, 400), (200, 200)])
+def test_a_dense_picture_is_not_shown_larger(tmp_path, dpi, width):
+    Image.new("1", (400, 200)).save(tmp_path / "x.png", dpi=(dpi, dpi))
+    assert shown_size(tmp_path / "x.png") == [width, width // 2]
+
+
+def test_text_and_roles_have_letters_and_colours_of_their_own(look):
+    page = look("book/attention")
+    fonts = page.evaluate("""[...document.fonts]
+        .filter(font => font.family.includes("Book"))
+        .map(font => font.status)""")
+    assert fonts.count("loaded") >= 3
+    for role, sign in zip(("query", "key", "value"), "QKV", strict=True):
+        names = page.locator(f".highlight .role-{role}").all_text_contents()
+        assert names and {x[: len(role)] for x in names} == {role}
+        signs = page.locator(f"math .role-{role}").all_text_contents()
+        assert {*signs} == {sign}
+    assert page.locator(":is(.c1, .s1, .s2) [class^=role]").count() == 0
+
+
+def plain(title):
+    """Return a title without its kind, which its place on the page says."""
+    kind = r"^(✓ checked|Check|Interactive|Figure|Table|Table and check): "
+    return re.sub(kind, "", title.strip()).lower()
+
+
 @pytest.mark.parametrize("chapter", chapters())
 def test_a_chapter_is_its_notebook(look, notebook, chapter):
     page, cells = look(chapter), notebook(chapter).cells
@@ -230,14 +263,15 @@ def test_a_chapter_is_its_notebook(look, notebook, chapter):
     assert page.locator(".sd-tab-set").count() == pairs > 0
     folded = [cell.source for cell in cells if "hide-input" in tags(cell)]
     titles = [
-        re.sub(r"# @title (Check: )?| \((PyTorch|TensorFlow)\)$", "", line)
+        re.sub(r"# @title | \((PyTorch|TensorFlow)\)$", "", line)
         for line in (source.partition("\n")[0] for source in folded)
     ]
-    shown = page.locator("details.hide summary .collapsed")
-    assert titles == [
-        re.sub("^(✓ checked|Check): ", "", text.strip())
-        for text in shown.all_text_contents()
-    ]
+    shown = page.locator("details.hide summary .collapsed").all_text_contents()
+    assert [plain(title) for title in titles] == [*map(plain, shown)]
+    below = page.locator(".captioned > .cell_output + details.hide")
+    captions = ("Interactive: ", "Figure: ", "Table: ", "Table and check: ")
+    assert below.count() == sum(x.startswith(captions) for x in titles)
+    assert page.get_by_text("not attempted yet").count() == 0
     code = notebook(chapter).code
     assert page.locator(".cell_input .copybtn").count() == len(code)
     assert page.locator(".cell_output .copybtn").count() == 0

@@ -97,6 +97,8 @@ def test_pdf_shows_the_code_of_both_frameworks(printed, notebook):
         last = [source.split("\n")[-1] for source in code]
         assert len(code) > 2 and name in text
         assert [x for x in last if "".join(x.split()) not in text] == []
+    ends = [page.extract_text().split("\n")[-1] for page in book.pages]
+    assert not {"PyTorch", "TensorFlow"}.intersection(ends)
 
 
 def test_no_picture_in_the_pdf_is_stretched(whole_book):

@@ -1,5 +1,6 @@
 """The comparison sees what an eye sees in a figure."""
 
+import ast
 import base64
 import io
 
@@ -7,7 +8,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from tools.run.compare import FIGURE_TOLERANCE, figure_distance
+from tools.run import shell
+from tools.run.compare import FIGURE_TOLERANCE, figure_distance, image
 
 
 def curves(lift=0.0, style="--", legend="wave", markers=10, noise=0.0):
@@ -71,3 +73,15 @@ def test_figure_that_an_eye_tells_apart_is_rejected(draw, change):
 def test_figures_of_two_matplotlibs_are_not_compared():
     other = png(curves(lift=1), Software="Matplotlib version3.0")
     assert figure_distance(png(curves()), other) == 0
+
+
+@pytest.mark.parametrize(("kind", "times"), [("png", 1), ("retina", 2)])
+def test_a_dense_figure_says_how_large_it_is_shown(monkeypatch, kind, times):
+    monkeypatch.setattr(shell, "FIGURES", kind)
+    shell.start()
+    code = "import matplotlib.pyplot as plt; plt.plot([1]); plt.show()"
+    [output] = shell.execute(ast.parse(code), "x", {})
+    drawn = image(output.data["image/png"])
+    assert drawn.info["dpi"][0] == pytest.approx(100 * times, abs=1)
+    shown = output.metadata.get("image/png", {"width": drawn.width})
+    assert shown["width"] * times == pytest.approx(drawn.width, abs=1)

@@ -10,9 +10,12 @@ from unittest.mock import patch
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.pylabtools import select_figure_formats
 from nbformat import v4
 from traitlets.config import Config
 
+# "retina" draws figures twice as dense, which the site shows as large.
+FIGURES = "png"
 # What Python leaves unsaid, as long as nobody asks.
 UNSAID = (
     *(DeprecationWarning, PendingDeprecationWarning),
@@ -23,8 +26,9 @@ UNSAID = (
 class Publisher(DisplayPublisher):
     """Takes what is displayed."""
 
-    def publish(self, data, *_, **__):
-        self.shell.sent.append(v4.new_output("display_data", data))
+    def publish(self, data, metadata=None, **_):
+        shown = v4.new_output("display_data", data, metadata=metadata or {})
+        self.shell.sent.append(shown)
 
 
 class Hook(DisplayHook):
@@ -70,7 +74,9 @@ def start():
 
     matplotlib.rc_file_defaults()
     no_history = Config(HistoryManager={"enabled": False})
-    Shell.instance(config=no_history).enable_matplotlib("inline")
+    shell = Shell.instance(config=no_history)
+    shell.enable_matplotlib("inline")
+    select_figure_formats(shell, {FIGURES})
 
 
 @contextmanager
