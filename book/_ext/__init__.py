@@ -6,14 +6,14 @@ from . import (
     framework_tabs,
     lean_pages,
     native_math,
+    search_index,
     site_address,
-    terms,
     where,
     wide_parts,
 )
 
 PARTS = [folds, framework_tabs, lean_pages, native_math, site_address]
-PARTS += [backlinks, terms, where, wide_parts]
+PARTS += [backlinks, search_index, where, wide_parts]
 
 
 def setup(app):

@@ -21,7 +21,6 @@ POLICY = {
     "style-src": "'self' 'unsafe-inline'",  # styles of tables and formulas
     "img-src": "'self' data:",
     "font-src": "'self' data:",  # the theme's is not used
-    "connect-src": "'self'",  # the search shows an extract of each page
     "base-uri": "'none'",
     "form-action": "'self'",
 }
