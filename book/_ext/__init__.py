@@ -5,6 +5,7 @@ from . import (
     folds,
     framework_tabs,
     lean_pages,
+    long_pages,
     native_math,
     search_index,
     site_address,
@@ -13,7 +14,7 @@ from . import (
 )
 
 PARTS = [folds, framework_tabs, lean_pages, native_math, site_address]
-PARTS += [backlinks, search_index, where, wide_parts]
+PARTS += [backlinks, long_pages, search_index, where, wide_parts]
 
 
 def setup(app):

@@ -53,7 +53,8 @@ def add_facts(app, doctree):
 
 def add_place(app, name, template, context, doctree):
     numbers = {page: n for n, page in enumerate(chapters(), 1)}
-    context["has_readings"] = "side-road" in context.get("body", "")
+    body = context.get("body", "")
+    context["has_readings"] = 'class="side-road"' in body
     if name in numbers:
         context["place"] = numbers[name], context["title"]
     if name == app.config.root_doc:
