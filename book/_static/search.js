@@ -2,11 +2,12 @@
 // to sections.js, by how much of the query each covers: whole words, rare ones
 // before common ones, headings and terms before text.
 
-const EMPTY = new Set(("a an the is are in of on with to for my by vs or and i "
-  + "it its what why how does do can at from when between use using this that "
-  + "get which should much need itself add make some t s m re don doesn isn").split(" "));
+const listed = (text) => text.trim().split(/\s+/);
+const EMPTY = new Set(listed(`a an the is are in of on with to for my by vs or
+  and i it its what why how does do can at from when between use using this that
+  get which should much need itself add make some t s m re don doesn isn`));
 // So general that another word decides, if there is one.
-const DULL = new Set(["model", "pytorch", "tensorflow", "transformer", "work", "unit"]);
+const DULL = new Set(listed("model pytorch tensorflow transformer work unit"));
 // A word finds the others of its line, too, for a little less.
 const SYNONYMS = `
 generate decode write sample
@@ -44,10 +45,12 @@ rotate rotary turn
 data row text`;
 // Words of somebody who looks for a mistake.
 const TROUBLE = `nan inf wrong slow repeat same different differ change garbage
-nonsense gibberish error fail missing no stuck bad worse explode diverge flat never always not too
-good low high ignored future leak broken mismatch warning`;
+  nonsense gibberish error fail missing no stuck bad worse explode diverge flat
+  never always not too good low high ignored future leak broken mismatch
+  warning`;
 // What every chapter has, exercises, and what is behind the chapters.
-const USUAL = /^(What you will be|Notation|Setup|Summary|Exercise|Further|Against)/;
+const USUAL = RegExp("^(What you will be|Notation|Setup|Summary|Exercise|"
+  + "Further|Against)");
 const PLACES = [
   [/(bibliography|index|operate|teach|topics|versions)$/, 0.3],
   [/(reference|wild)$/, 0.5], [/libraries$/, 0.8]];
