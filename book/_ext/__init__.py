@@ -6,17 +6,19 @@ from . import (
     folds,
     framework_tabs,
     lean_pages,
+    long_pages,
     native_math,
     pictures,
+    search_index,
     site_address,
-    terms,
     text_fonts,
     where,
     wide_parts,
 )
 
 PARTS = [folds, framework_tabs, lean_pages, native_math, site_address]
-PARTS += [pictures, backlinks, beside, terms, text_fonts, where, wide_parts]
+PARTS += [pictures, backlinks, beside, long_pages, search_index, text_fonts]
+PARTS += [where, wide_parts]
 
 
 def setup(app):

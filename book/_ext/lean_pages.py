@@ -24,11 +24,13 @@ POLICY = {
     "style-src": "'self' 'unsafe-inline'",  # styles of tables and formulas
     "img-src": "'self' data:",
     "font-src": "'self' data:",  # the theme's is not used
-    "connect-src": "'self'",  # the search shows an extract of each page
     "base-uri": "'none'",
     "form-action": "'self'",
 }
 INLINE = re.compile(r"<script(?![^>]*\ssrc=)[^>]*>(.*?)</script>", re.S)
+# Sphinx marks the words of a search in the bars, too, and for ever; and it
+# has keys for a search and an index of its own.
+UNUSED = re.compile("sphinx_highlight|doctools")
 # Of the theme's buttons. On every page, as the search reads pages, too.
 HANDLERS = ["toggleFullScreen()", "window.print()"]
 # Names, operators, brackets and spaces, which have no colour of their own.
@@ -74,8 +76,7 @@ def lighten(app, name, template, context, doctree):
     context["script_files"] = [
         script
         for script in context["script_files"]
-        # Sphinx marks the words of a search in the bars, too, and for ever.
-        if script.filename and "sphinx_highlight" not in script.filename
+        if script.filename and not UNUSED.search(script.filename)
     ]
     for script in context["script_files"]:
         script.attributes["defer"] = "defer"

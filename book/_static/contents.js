@@ -27,23 +27,14 @@ const mark = () => {
 };
 
 // Where a reader was, for the landing page.
-const lastPlace = "place";
 const remember = () => {
   const number = document.querySelector(".place")?.firstChild.textContent;
   const link = entries.find((entry) => entry.classList.contains("active"))
     ?.querySelector("a[aria-current]");
-  if (number && scrollY > innerHeight) localStorage.setItem(lastPlace,
-    JSON.stringify([location.pathname.split("/").at(-1) + (link?.hash ?? ""),
-      `${number.trim()} ${title}` + (link ? `: ${link.textContent.trim()}` : "")]));
+  if (number && scrollY > innerHeight) memory.set("place",
+    [location.pathname.split("/").at(-1) + (link?.hash ?? ""),
+      `${number.trim()} ${title}` + (link ? `: ${link.textContent.trim()}` : "")]);
 };
-const door = document.querySelector(".door");
-const [address, words] = JSON.parse(localStorage.getItem(lastPlace) ?? "[]");
-if (door && address) {
-  const link = door.querySelector("a").cloneNode();
-  link.href = address;
-  link.textContent = `Continue with ${words}`;
-  door.append(link);
-}
 
 // Once a frame, and after the theme.
 let isDue = false;

@@ -30,10 +30,10 @@ const choose = (everything) => {
 if (group) {
   for (const button of group.children)
     button.addEventListener("click", () => {
-      localStorage.setItem(remembered, button.value);
+      memory.set(remembered, button.value);
       choose(button.value === "everything");
     });
-  choose(localStorage.getItem(remembered) === "everything");
+  choose(memory.get(remembered) === "everything");
   follow();
   addEventListener("hashchange", follow);
 }
