@@ -131,6 +131,6 @@ def _heads(looks):
     for head in range(len(looks)):
         layer, number = divmod(head, len(looks) // 2)
         if number == 0:
-            rows += f"<p>Layer {layer}: a row for each head</p>"
+            rows += f"<p>Layer {layer}: a head a row, dark where it looks</p>"
         rows += f"<div>{'<i></i>' * (LONGEST + 1)}</div>"
     return rows
