@@ -50,7 +50,7 @@ def _told(point):
 def _names(point):
     """Return the names that begin with k and s, cut to a column."""
     names = point["names"][1], point["names"][4]
-    return [n if len(n) < 14 else f"{n[:11]}…" for n in names]
+    return [n if len(n) < 13 else f"{n[:10]}…" for n in names]
 
 
 def _drawing(kind, width, height, drawn):
