@@ -2,7 +2,6 @@
 
     python -m benchmarks.names          the names, from Babel
     python -m benchmarks.names llama    the weights of the model in the page
-    python -m benchmarks.names landing  the picture of the landing page
 
 Babel carries the Unicode CLDR; another version may give other names. A test
 compares the stored names with those of the pinned one. The training takes half
@@ -14,14 +13,12 @@ import base64
 import hashlib
 import json
 import sys
-from pathlib import Path
 
 from babel import Locale
 
 from cellbycell import names
 from cellbycell.names import _FILE, LETTERS, plain
 
-LANDING = Path(__file__).parents[1] / "book/_static/names.html"
 LANGUAGES = "en de fr es it pt nl fi da sv pl cs".split()
 HEAD = """\
 # Names of things in {} languages, from the Unicode CLDR by Babel.
@@ -109,22 +106,8 @@ def write_llama():
     print(f"held-out loss {loss:.4f}, in {FILE}")
 
 
-def landing():
-    """Return the picture of the landing page, which loads its model."""
-    from cellbycell.figures.names_model import model_script
-    from cellbycell.figures.names_pictures import show_write
-
-    html = show_write(sliders=False).data
-    html = html.replace(f"<script>{model_script()}</script>", "")
-    for kind in ("output text_html", "cell_output", "cell"):
-        html = f'<div class="{kind}">{html}</div>'
-    return html + "\n"
-
-
 if __name__ == "__main__":
     if sys.argv[1:] == ["llama"]:
         write_llama()
-    elif sys.argv[1:] == ["landing"]:
-        LANDING.write_text(landing(), "utf-8")
     else:
         _FILE.write_text(text(), encoding="utf-8")

@@ -1,10 +1,11 @@
 """Make pages quick to load, and let no script run but their own.
 
-Scripts wait until the page is there, pictures until the reader is near, and so
-does the model that some of them show: a notebook has it in its output, and the
-site in one file, as it has the style of moving pictures. Each page says by a
-content security policy what it may load; its inline scripts are named by their
-hashes, so that no other one runs.
+What no part of a page needs, it does not load. Scripts wait until the page is
+there, pictures until the reader is near, and so does the model that some of
+them show: a notebook has it in its output, and the site in one file, as it has
+the style of moving pictures. Each page says by a content security policy what
+it may load; its inline scripts are named by their hashes, so that no other one
+runs.
 """
 
 import base64
@@ -44,6 +45,14 @@ DPI = 100  # of a figure; one that is drawn denser is not shown larger
 MODEL = re.compile(r"<script>(window\.namesModel = .*?)</script>", re.S)
 STYLE = re.compile(r'(?<=class="moving">)<style>.*?</style>', re.S)
 FIGURE_STYLE = ROOT / "cellbycell" / "figures" / "figure.css"
+# Files, and what on a page needs them.
+NEEDED_BY = {
+    "math-font": "<math",
+    "sphinx-design": 'class="sd-',
+    "design-tabs": 'class="sd-',
+    "mystnb": 'class="cell',
+    "graphviz": 'class="graphviz',
+}
 PICTURE = re.compile(r'<img(?=[^>]*\ssrc="[^"]*_images/([^"/]+)")')
 
 
@@ -78,6 +87,16 @@ def lighten(app, name, template, context, doctree):
         for script in context["script_files"]
         if script.filename and not UNUSED.search(script.filename)
     ]
+    for kind in ("script_files", "css_files"):
+        context[kind] = [
+            file
+            for file in context[kind]
+            if all(
+                part not in str(file.filename) or need in context["body"]
+                for part, need in NEEDED_BY.items()
+                if "body" in context
+            )
+        ]
     for script in context["script_files"]:
         script.attributes["defer"] = "defer"
     sources = {file: path for path, file in app.builder.images.items()}

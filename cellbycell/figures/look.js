@@ -1,7 +1,7 @@
 // A name, the loss of each letter, where each head looks, the next letter.
 (given, part, inputs) => {
-  const {sizes, letters, softmax, step} = model;
-  const typed = given.get("name").toLowerCase();
+  const {sizes, letters, plain, softmax, step} = model;
+  const typed = plain(given.get("name"));
   const odd = [...typed].find((sign) => letters.indexOf(sign) < 1);
   inputs.name.setAttribute("aria-invalid", odd !== undefined);
   if (odd !== undefined)

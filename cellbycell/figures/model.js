@@ -4,6 +4,9 @@
   const {vocab_size, num_layers, d_model, num_heads, key_heads, d_head, d_ff} =
     sizes;
   const letters = ".abcdefghijklmnopqrstuvwxyz -'";
+  // As cellbycell.names.plain: in lower case, without accents.
+  const plain = (text) => text.toLowerCase().normalize("NFD")
+    .replace(/\p{M}/gu, "");
   const wide = num_heads * d_head, narrow = key_heads * d_head;
   const matrix = (rows, columns) => ({rows, columns});
   const scale = matrix(1, d_model);
@@ -121,5 +124,5 @@
     });
     return {logits: times(linear, normed(x, norm)), looks};
   };
-  return {sizes, letters, softmax, step};
+  return {sizes, letters, plain, softmax, step};
 }

@@ -8,7 +8,7 @@ from .names_model import model_script, pack, read_name, stored
 from .parts import svg_image, svg_texts, table_cell, table_head
 
 __all__ = ["show_look", "show_write"]
-_COLUMNS = 11  # the dot and ten letters, for the width of a phone
+_COLUMNS = 13  # the dot and twelve letters, for the width of a phone
 _LONGEST = 20
 _SIGNS = [{" ": "␣"}.get(letter, letter) for letter in LETTERS]
 _WORDS = [{".": "the end", " ": "a space"}.get(x, x) for x in LETTERS]
@@ -29,7 +29,7 @@ def show_look(model=None, name: str = "moldavia"):
     model
         A Llama or a LlamaTF that has learned names; None for the stored one.
     name
-        The first name, of at most ten letters.
+        The first name, of at most twelve letters.
 
     Returns
     -------
@@ -101,15 +101,13 @@ def show_look(model=None, name: str = "moldavia"):
     )
 
 
-def show_write(name: str = "san", sliders: bool = True):
+def show_write(name: str = "san"):
     """Return a picture of eight names that the stored Llama writes.
 
     Parameters
     ----------
     name
         The first beginning of the names, of at most 18 letters.
-    sliders
-        False leaves out the sliders for temperature and so on.
 
     Returns
     -------
@@ -125,60 +123,58 @@ def show_write(name: str = "san", sliders: bool = True):
     for i, text in enumerate(_written(name)):
         rows += "" if i % 2 else "<tr>"
         rows += f"<td data-part='name-{i}' class='head'>{text}"
-    picture = f"<table>{rows}</table>"
-    said = f"Eight names that begin with “{name}”."
+    probs = _softmax(read_name(name)[0])[-1]
+    drawing = _drawing(
+        "Thirty bars, the probabilities of letters, and of the kept ones",
+        f"<path data-part='all' d='{_bars(probs, 10)}' "
+        "style='fill:#b0b0b0'/>"
+        f"<path data-part='kept' d='{_bars(probs, 6, 2)}' ",
+    )
     controls = [
         dict(label="beginning", name="name", type="text", value=name)
         | dict(maxLength=_LONGEST - 2, size=14)
     ]
-    if sliders:
-        probs = _softmax(read_name(name)[0])[-1]
-        drawing = _drawing(
-            "Thirty bars, the probabilities of letters, and of the kept ones",
-            f"<path data-part='all' d='{_bars(probs, 10)}' "
-            "style='fill:#b0b0b0'/>"
-            f"<path data-part='kept' d='{_bars(probs, 6, 2)}' ",
-        )
-        picture = drawing + picture
-        said = f"After “{name}”, 30 of 30 letters are kept, with 1.00 of the "
-        said += "probability."
-        controls += [
-            dict(name=part, label=label, type="range")
-            | dict(min=low, max=high, step=step, value=value)
-            for part, label, low, high, step, value in [
-                ("temperature", "temperature", 0.1, 3, 0.1, 1),
-                ("k", "k", 1, 30, 1, 30),
-                ("p", "p", 0, 1, 0.05, 1),
-                ("least", "min-p", 0, 1, 0.05, 0),
-                ("draw", "draw", 1, 50, 1, 1),
-            ]
+    controls += [
+        dict(name=part, label=label, type="range")
+        | dict(min=low, max=high, step=step, value=value)
+        for part, label, low, high, step, value in [
+            ("temperature", "temperature", 0.1, 3, 0.1, 1),
+            ("k", "k", 1, 30, 1, 30),
+            ("p", "p", 0, 1, 0.05, 1),
+            ("least", "min-p", 0, 1, 0.05, 0),
+            ("draw", "draw", 1, 50, 1, 1),
         ]
+    ]
     return show_figure(
         "names",
         controls,
-        _STYLE + picture,
-        said,
+        f"{_STYLE}{drawing}<table>{rows}</table>",
+        f"After “{name}”, 30 of 30 letters are kept, with 1.00 of the "
+        "probability.",
         {"longest": _LONGEST},
         read("write.js"),
         model_script(),
     )
 
 
-def _written(name, draw=1):
-    """Return the first eight names that write.js shows."""
-    state, names = draw, []
-
-    def uniform():  # the generator mulberry32
-        nonlocal state
+def uniforms(seed):
+    """Yield numbers from 0 to 1, as the generator mulberry32 in the page."""
+    state = seed
+    while True:
         state = (state + 0x6D2B79F5) % 2**32
         x = (state ^ state >> 15) * (state | 1) % 2**32
         x ^= (x + (x ^ x >> 7) * (x | 61)) % 2**32
-        return (x ^ x >> 14) / 2**32 + 2**-33
+        yield (x ^ x >> 14) / 2**32
 
+
+def _written(name, draw=1):
+    """Return the first eight names that write.js shows."""
+    numbers, names = uniforms(draw), []
     for _ in range(8):
         text = name
         while len(text) < _LONGEST:
-            noise = -np.log(-np.log([uniform() for _ in LETTERS]))
+            draws = [next(numbers) + 2**-33 for _ in LETTERS]
+            noise = -np.log(-np.log(draws))
             n = (read_name(text)[0][-1] + noise).argmax()
             if n == 0:
                 break

@@ -1,15 +1,14 @@
-// Eight names that begin as typed; where there are sliders, drawn by them.
+// Eight names that begin as typed, drawn by the sliders.
 (given, part, inputs) => {
-  const {letters, softmax, step} = model;
-  const typed = given.get("name").toLowerCase();
+  const {letters, plain, softmax, step} = model;
+  const typed = plain(given.get("name"));
   const odd = [...typed].find((sign) => letters.indexOf(sign) < 1);
   inputs.name.setAttribute("aria-invalid", odd !== undefined);
   if (odd !== undefined)
     return `“${odd}” is no letter of this model: type a to z, a space, - or '. `
       + "The picture still shows the last beginning.";
-  const number = (name, usual) => Number(given.get(name) ?? usual);
-  const heat = number("temperature", 1), k = number("k", letters.length);
-  const p = number("p", 1), least = number("least", 0);
+  const [heat, k, p, least, draw] = ["temperature", "k", "p", "least", "draw"]
+    .map((name) => Number(given.get(name)));
 
   const filter = (logits) => { // as filter_logits does, in its order
     const order = [...logits.keys()].sort((a, b) => logits[b] - logits[a]);
@@ -24,7 +23,7 @@
     });
     return kept;
   };
-  let state = number("draw", 1);
+  let state = draw;
   const gumbel = () => { // from the generator mulberry32
     let x = state = state + 0x6d2b79f5 | 0;
     x = Math.imul(x ^ x >>> 15, x | 1);
@@ -48,7 +47,6 @@
     }
     part(`name-${i}`).textContent = name;
   }
-  if (!part("kept")) return `Eight names that begin with “${typed}”.`;
 
   const bars = (shares, wide, off) => shares.map((share, n) =>
     `M${(3 + off + 11.8 * n).toFixed(1)} 100V${(100 - 90 * share).toFixed(1)}`

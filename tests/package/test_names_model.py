@@ -124,8 +124,8 @@ def test_what_is_off_is_off():
 def test_a_name_that_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="'é' in 'café'"):
         names_pictures.show_look(name="café")
-    for name in ("", "abcdefghijk"):
-        with pytest.raises(ValueError, match="should have 1 to 10 letters"):
+    for name in ("", "abcdefghijklm"):
+        with pytest.raises(ValueError, match="should have 1 to 12 letters"):
             names_pictures.show_look(name=name)
 
 

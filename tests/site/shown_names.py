@@ -19,7 +19,7 @@ from cellbycell.pytorch import (
 from cellbycell.pytorch import llama as module
 
 HEADS = [0, 1, 2, 3]
-COLUMNS = 11
+COLUMNS = 13
 
 
 @cache
@@ -71,12 +71,12 @@ def bars(shares, wide, off=0):
 
 
 LOOK = [
-    ("moldavia", 8, HEADS, HEADS, [0], 11),
-    ("moldavia", 5, HEADS, [0, 1, 2], [0], 11),
-    ("kirgistan", 3, [1, 2], HEADS, [], 11),
+    ("moldavia", 8, HEADS, HEADS, [0], 13),
+    ("moldavia", 5, HEADS, [0, 1, 2], [0], 13),
+    ("switzerland", 3, [1, 2], HEADS, [], 11),
     ("sri lanka", 9, HEADS, HEADS, [0], 3),
-    ("vietnam-qq", 10, [], [], [0], 11),
-    ("a", 0, HEADS, HEADS, [0], 11),
+    ("vietnam-qq", 10, [], [], [0], 13),
+    ("a", 0, HEADS, HEADS, [0], 13),
 ]
 
 

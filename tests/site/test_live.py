@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from cellbycell.figures.hero import TEMPERATURE, written
 from cellbycell.figures.names_model import model_script
 from cellbycell.figures.names_pictures import show_look, show_write
 from cellbycell.names import LETTERS, decode_names, read_names, split_names
@@ -22,7 +23,7 @@ from tests.site.shown_names import (
     read,
 )
 from tools.chromium import wait_for_layout
-from tools.settings import BOOK, HTML, contents
+from tools.settings import HTML, contents
 
 pytestmark = pytest.mark.xdist_group("frameworks")
 
@@ -101,8 +102,8 @@ def test_a_shorter_name_and_a_bad_one(empty_page):
         expect(box).to_have_attribute("aria-invalid", "false")
         if name:
             figure.assert_shows(*look(name.lower(), query, **rest))
-            figure.put("name", "kö")
-            expect(figure.said).to_contain_text("“ö” is no letter")
+            figure.put("name", "k3")
+            expect(figure.said).to_contain_text("“3” is no letter")
             expect(figure.said).to_contain_text("still shows the last name")
             expect(box).to_have_attribute("aria-invalid", "true")
             assert figure.parts() == look(name.lower(), query, **rest)[1]
@@ -112,68 +113,97 @@ def test_a_shorter_name_and_a_bad_one(empty_page):
 def test_a_beginning_that_no_model_reads_is_explained(empty_page):
     empty_page.set_content(show_write().data)
     figure = Figure(empty_page, "names")
-    figure.put("name", "ñ")
-    expect(figure.said).to_contain_text("“ñ” is no letter of this model")
+    figure.put("name", "ß")
+    expect(figure.said).to_contain_text("“ß” is no letter of this model")
     assert figure.parts() == names("san", 1, 30, 1, 0, 1)[1]
-    figure.put("name", "n")
+    figure.put("name", "Ñ")  # as the names were read: without accents
     figure.assert_shows(*names("n", 1, 30, 1, 0, 1))
 
 
 # The landing page
 
 
-def test_the_landing_page_has_the_picture_of_the_package():
-    from benchmarks.names import LANDING, landing
-
-    assert LANDING.read_text("utf-8") == landing()
-    assert "_static/names.html" in (BOOK / "index.md").read_text("utf-8")
-
-
-def shown(beginning):
-    _, parts = names(beginning, 1, 30, 1, 0, 1)
-    parts = {part: parts[part] for part in parts if part.startswith("name-")}
-    return f"Eight names that begin with “{beginning}”.", parts
+def hero_says(typed, draw=1):
+    """Return the name that the page writes, its probabilities and looks."""
+    name = written(typed, draw)
+    logits, looks = read(ids_of(name))
+    probs = (logits / TEMPERATURE).softmax(-1)
+    return name, probs.numpy(), looks.flatten(0, 1).numpy()
 
 
-def landing_figure(page):
-    figure = Figure(page, "names")
-    figure.assert_shows(*shown("san"))
-    return figure
+def shares(box, of):
+    """Return what the parts of the picture show, as numbers."""
+    return box.locator(of).evaluate_all(
+        "all => all.map(x => Number(x.style.getPropertyValue('--share')))"
+    )
 
 
 @pytest.mark.parametrize("how", ["visit", "visit_file"])
 def test_the_landing_page_writes_names(request, how):
-    page = request.getfixturevalue(how)(contents()[0], width=320)
-    figure = landing_figure(page)
-    figure.root.scroll_into_view_if_needed()
-    figure.root.locator("form").wait_for()
-    for beginning in ("fin", "z"):
-        figure.put("name", beginning)
-        figure.assert_shows(*shown(beginning))
+    calm = {"reduced_motion": "reduce"}
+    page = request.getfixturevalue(how)(contents()[0], width=320, **calm)
+    box = page.locator("#hero")
+    letters, heard = box.locator(".hero-letters b"), box.locator(".hero-heard")
+    field = box.locator("[name=beginning]")
+    for given, typed in [("fin", "fin"), ("Österreich", "osterreich")]:
+        field.fill(given)
+        name, probs, looks = hero_says(typed)
+        expect(heard).to_have_text(f"It has written “{name}”.")
+        shown = "".join(letters.all_text_contents()).replace("␣", " ")
+        assert shown == f".{name}"
+        for at in (len(name), 2):  # the reader goes back
+            box.locator("[name=letter]").fill(str(at))
+            bars = shares(box, ".hero-bars li")
+            np.testing.assert_allclose(bars, probs[at], atol=1e-4)
+            cells = np.reshape(shares(box, ".hero-heads i"), (8, 21))
+            np.testing.assert_allclose(
+                cells[:, : at + 1], looks[:, at, : at + 1], atol=1e-4
+            )
+            assert not cells[:, at + 1 :].any()
+    box.get_by_role("button", name="another").click()
+    expect(heard).to_have_text(f"It has written “{written(typed, 2)}”.")
+    field.fill("switzerland")  # has more than ten letters
+    expect(field).to_have_value("switzerland")
+    field.fill("m3")
+    expect(heard).to_contain_text("“3” is no letter of this model")
+    expect(field).to_have_attribute("aria-invalid", "true")
     for width in (320, 390):
         page.set_viewport_size({"width": width, "height": 800})
         wait_for_layout(page)
-        fits = "root => root.scrollWidth <= root.clientWidth"
-        assert figure.root.evaluate(fits)
+        assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
 
 
-def test_the_landing_page_shows_names_without_scripts(visit_without_scripts):
-    landing_figure(visit_without_scripts(contents()[0]))
+def test_letters_appear_one_by_one_and_the_heads_are_there(visit):
+    box = visit(contents()[0]).locator("#hero")
+    last = box.locator("[data-last]")
+    places = {last.evaluate("b => [...b.parentNode.children].indexOf(b)")}
+    for _ in range(20):
+        box.page.wait_for_timeout(100)
+        places.add(last.evaluate("b => [...b.parentNode.children].indexOf(b)"))
+    assert len(places) > 3
+    heads = box.locator(".hero-heads")
+    expect(heads).to_be_hidden()
+    box.get_by_role("button", name="heads").click()
+    expect(heads).to_be_visible()
 
 
-def test_the_model_is_loaded_when_the_reader_is_near(visit):
+def test_the_landing_page_shows_a_name_without_scripts(visit_without_scripts):
+    box = visit_without_scripts(contents()[0]).locator("#hero")
+    name, probs, _ = hero_says("swi")
+    shown = "".join(box.locator(".hero-letters b").all_text_contents())
+    assert shown.replace("␣", " ") == f".{name}"
+    bars = shares(box, ".hero-bars li")
+    np.testing.assert_allclose(bars, probs[3], atol=1e-3)
+    expect(box.locator("form")).to_be_hidden()
+
+
+def test_the_model_is_loaded_when_it_is_needed(visit):
     page = visit(contents()[0], width=1280)
     loaded = "performance.getEntriesByType('resource').map(one => one.name)"
-
-    def has_model():
-        return any("names_model.js" in name for name in page.evaluate(loaded))
-
-    wait_for_layout(page)
-    assert not has_model()
-    figure = landing_figure(page)
-    figure.root.scroll_into_view_if_needed()
-    figure.root.locator("form").wait_for()
-    assert has_model()
+    page.wait_for_timeout(500)
+    assert "names_model.js" not in str(page.evaluate(loaded))
+    page.locator("#hero [name=beginning]").focus()
+    page.wait_for_function("window.namesModel")
 
 
 def test_the_site_has_the_model_in_one_file():

@@ -8,16 +8,25 @@ chapter.
 
 import re
 from functools import cache
+from pathlib import Path
 
+from cellbycell.figures.hero import hero
+from cellbycell.figures.ribbon import ribbon
 from tools.markdown import anchor, headings, sections
 from tools.notebooks import Notebook, label
 from tools.rules.exercises import EXERCISE
 from tools.rules.reading import MAX_MINUTES, minutes
 from tools.run.claims import NUMBERS
-from tools.settings import BOOK, ROOT, chapters
+from tools.settings import BOOK, ROOT, chapters, table
 
 PAGES = [ROOT / "README.md", BOOK / "index.md", BOOK / "teach.md"]
+PAGES += [BOOK / "_static/cards.html"]
 PAGES += [BOOK / "evening.py"]  # its comments have the marks
+# What a function of the package draws for the landing page.
+DRAWINGS = {
+    BOOK / "_static/names.html": hero,
+    BOOK / "_static/ribbon.html": ribbon,
+}
 WRITTEN = re.compile(
     r"(?s)(<!-- written: (\w+)([\w, ]*) -->)(.*?)(<!-- end -->)"
 )
@@ -68,6 +77,20 @@ def hours(given, old, line):
     linked = [stem for stem, _ in LINK.findall(line.replace(")", ")\n"))]
     times = [minutes(read(stem)) for stem in linked or stems()]
     return WORDS[round(sum(times) / 60)]
+
+
+def part(given, old, line):
+    """The number of a part's chapters, and their hours; given: its name."""
+    (listed,) = (
+        one["chapters"]
+        for one in table()["parts"]
+        if one["caption"] == given.strip()
+    )
+    names = [Path(one["file"]).name for one in listed]
+    total = sum(minutes(read(stem)) for stem in names)
+    if len(names) == 1:
+        return f"1 chapter, {round(total)} minutes"
+    return f"{len(names)} chapters, {round(total / 30) / 2:g} hours"
 
 
 def contents(given, old, line):
@@ -143,7 +166,7 @@ def listing(given, old, line):
     return "\n\n\n".join(["", *map(by_id.get, LISTING), "# "])
 
 
-WRITERS = [count, longest, hours, contents, outcomes, levels, listing]
+WRITERS = [count, longest, hours, part, contents, outcomes, levels, listing]
 
 
 def written(text):
@@ -162,7 +185,9 @@ def stale():
     """Return {path: its text as it should be} of pages that are not so."""
     texts = {path: path.read_text("utf-8") for path in PAGES}
     new = {path: written(text) for path, text in texts.items()}
-    return {path: new[path] for path in PAGES if new[path] != texts[path]}
+    for path, drawn in DRAWINGS.items():
+        texts[path], new[path] = path.read_text("utf-8"), drawn()
+    return {path: new[path] for path in new if new[path] != texts[path]}
 
 
 def main():
