@@ -74,6 +74,7 @@ def screens(notebook):
         text = re.sub(r"(?s)<details>.*?</details>", "fold", cell.source)
         if cell.cell_type == "markdown":
             lines += sum(-(-len(x.split()) // WORDS) for x in text.split("\n"))
+            lines += PICTURE * text.count("](data:")
             continue
         lines += 1 if "cellView" in cell.metadata else text.count("\n") + 1
         for output in cell.outputs:

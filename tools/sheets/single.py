@@ -7,6 +7,7 @@ the other mistakes stand at the end.
 """
 
 import re
+from base64 import b64encode
 
 from nbformat.v4 import new_markdown_cell, new_notebook
 
@@ -16,6 +17,7 @@ from tools.notebooks import (
     METADATA,
     Notebook,
     NotebookError,
+    alt_text,
     label,
     untitled,
 )
@@ -57,6 +59,29 @@ def without_tensorflow(cells):
     return sources
 
 
+def picture_of(cell):
+    """Return a cell that shows the picture of one that is left out, or None.
+
+    A moving picture is code, as its script runs only in an output.
+    """
+    for output in cell.outputs:
+        data = output.get("data", {})
+        if html := data.get("text/html"):
+            title = cell.source.split("\n")[0]
+            show = f"from IPython.display import HTML\n\nHTML({html!r})"
+            new = copied(cell, f"{title}\n{show}")
+            new.outputs = [output]
+            return new
+        if svg := data.get("image/svg+xml"):
+            where = f"svg+xml;base64,{b64encode(svg.encode()).decode()}"
+        elif png := data.get("image/png"):
+            where = f"png;base64,{png.strip()}"
+        else:
+            continue
+        text = f"![{alt_text(cell)}](data:image/{where})"
+        return new_markdown_cell(text, id=cell.id)
+
+
 def single(path, framework):
     """Return a chapter without the other framework, or raise NotebookError."""
     notebook = Notebook.read(path)
@@ -80,7 +105,7 @@ def single(path, framework):
         elif cell.id in kept:
             new = copied(cell, untitled(sources[cell.id]))
             new.outputs = cell.outputs
-        else:
+        elif not (new := picture_of(cell)):
             continue
         cells.append(new)
     try:
