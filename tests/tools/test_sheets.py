@@ -1,10 +1,9 @@
-"""Sheets, and chapters in one framework, run by themselves in a new process.
+"""Sheets run by themselves in a new process.
 
 Those of a few chapters; `--all-sheets` runs those of all.
 """
 
 import json
-import re
 import subprocess
 import sys
 
@@ -12,13 +11,9 @@ import pytest
 
 from tools.commands import sheet as sheet_command
 from tools.commands import single as single_command
-from tools.commands.outputs import execute, normalise
-from tools.notebooks import Notebook
 from tools.settings import ROOT, chapters
 from tools.sheets import source
-from tools.sheets.cells import names
 from tools.sheets.exercises import exercises, sheet
-from tools.sheets.single import single
 from tools.sheets.source import NAMES, TeachError
 
 # Imports only what a sheet needs, and reads what it says.
@@ -72,40 +67,6 @@ def test_a_sheet_runs_by_itself(name, framework, graded, pytestconfig):
         assert {*loaded} <= {framework.replace("py", "")}
     wanted = [f"Exercise {e.number}: not attempted yet." for e in mine]
     assert graded or said[: len(wanted)] == wanted
-
-
-@pytest.mark.parametrize("framework", NAMES)
-@pytest.mark.parametrize("name", chapters())
-def test_a_chapter_runs_in_one_framework(
-    name, framework, pytestconfig, tmp_path
-):
-    path = ROOT / f"{name}.ipynb"
-    kept = Notebook(tmp_path / path.name, single(path, framework))
-    lost = {"pytorch": {"tf", "keras"}, "tensorflow": {"torch", "F", "nn"}}
-    assert not [
-        kept.name(c) for c in kept.code if names(c.source)[1] & lost[framework]
-    ]
-    if framework == "pytorch":
-        assert not [kept.name(c) for c in kept.code if "TF_" in c.source]
-    # A link within the chapter leads to a cell, as Colab follows it.
-    links = re.findall(
-        r"\]\(#([^)]*)\)", "\n".join(c.source for c in kept.markdown)
-    )
-    places = {f"scrollTo={cell.id}" for cell in kept.markdown}
-    assert links and {*links} <= places
-    if (path.stem, framework) in FEW or pytestconfig.getoption("all_sheets"):
-        new = normalise(kept, execute(kept))
-        for cell, was in zip(new.code, kept.code, strict=True):
-            assert cell.outputs == was.outputs, kept.name(was)
-
-
-def test_all_editions_are_written_by_one_command(monkeypatch, tmp_path):
-    monkeypatch.setattr(single_command, "EDITIONS", tmp_path)
-    monkeypatch.setattr(single_command, "label", str)
-    assert single_command.main() == 0
-    found = {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*.*")}
-    stems = [name.removeprefix("book/") for name in chapters()]
-    assert found == {f"{f}/{stem}.ipynb" for f in NAMES for stem in stems}
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import nbformat
 
 from tools.notebooks import NotebookError, label
 from tools.settings import ROOT, chapters
+from tools.sheets.roads import screens
 from tools.sheets.single import single
 from tools.sheets.source import NAMES, TeachError, chosen
 
@@ -24,10 +25,12 @@ def main(name="", framework=""):
             path, only = chosen(chapter, framework)
             for each in [only] if only else NAMES:
                 target = EDITIONS / each / path.name
-                text = nbformat.writes(single(path, each)) + "\n"
+                notebook = single(path, each)
+                text = nbformat.writes(notebook) + "\n"
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_text(text, "utf-8")
-                print(f"{label(target)}: written")
+                size = f"{screens(notebook):.1f} screens"
+                print(f"{label(target)}: written, {size} and side roads")
     except (TeachError, NotebookError) as error:
         print(f"{error}\nThe rest was not written.", file=sys.stderr)
         return 1

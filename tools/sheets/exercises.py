@@ -243,7 +243,7 @@ def helping(path, before, framework, need):
     before: the cells before the exercises; need: the names that are imported,
     as the chapter does, or from the package, where the chapter defines them.
     """
-    [bring] = [c for c in before if 'find_spec("cellbycell")' in c.source]
+    [bring] = [c for c in before if c.id == "bring-package"]
     code = [c for c in before if c.cell_type == "code" and c is not bring]
     of_package = {}
     setup = [lean(c, need) for c in left(code, framework) if imports(c)]

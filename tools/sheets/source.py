@@ -66,8 +66,9 @@ def address(path, page=""):
 def plain(text, path, places=None):
     """Return Markdown without comments, its links leading to the site.
 
-    Where the site has no address, a link into the book is its words alone.
-    places: the targets of links within the chapter, by their anchors.
+    Where the site has no address, a link into the book is its words alone, and
+    in an edition, which lies beside the other chapters', leads to that file.
+    places: in an edition, the targets of links within it, by their anchors.
     """
 
     def whole(link):
@@ -76,7 +77,9 @@ def plain(text, path, places=None):
             return link[0]
         if target[:1] == "#" and target[1:] in (places or {}):
             return f"[{words}]({places[target[1:]]})"
-        target = address(path, target)
+        file = target.partition("#")[0]
+        is_beside = places and f"book/{Path(file).stem}" in chapters()
+        target = address(path, target) or (file if is_beside else "")
         return f"[{words}]({target})" if target else words
 
     return LINK.sub(whole, COMMENT.sub("", text))
