@@ -129,7 +129,9 @@ def svg_image(label, size, drawing):
     )
     for sign in "%#\n":
         svg = svg.replace(sign, f"%{ord(sign):02x}")
-    return f'<img alt="{label}" src="data:image/svg+xml,{svg}">'
+    # Its paper and its width, where a notebook is not trusted with styles.
+    look = 'width="448" style="background:#fff"'
+    return f'<img alt="{label}" {look} src="data:image/svg+xml,{svg}">'
 
 
 def svg_texts(texts):
