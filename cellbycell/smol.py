@@ -151,7 +151,7 @@ def chat(question: str, system: str = SYSTEM) -> str:
 def talk(
     question: str, steps: int = 40, model: Any = None
 ) -> list[tuple[str, dict[str, float]]]:
-    """Return the likeliest answer of SmolLM2, token by token.
+    """Return SmolLM2's answer, each time the likeliest token.
 
     Parameters
     ----------
