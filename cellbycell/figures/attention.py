@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from .moving import read, show_mistake, show_states
+from .moving import read, show_break, show_states
 from .parts import svg_image, svg_texts, table_cell, table_head
 
 NAMES = ["Life", "dessert", "eat", "first"]
@@ -135,7 +135,7 @@ def _draw_query(parts):
 
 
 def show_wrong_axis(tokens, projections, correct):
-    """Return the bet on a softmax along the wrong axis.
+    """Return the weights of a softmax along either axis, and checks.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def show_wrong_axis(tokens, projections, correct):
                 ),
             }
         )
-    return show_mistake(
+    return show_break(
         "attention-mistake",
         *by_axis,
         passed,
