@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .draw import Box, Picture
+from .draw import Box, Picture, colour
 
 FOLLOWED = 1  # the head that is blue, while the others are grey
 
@@ -240,7 +240,7 @@ def draw_cuts(d_model, counts):
                 x + i * step, 8, [[share]], role, texts=[[""]], cell=step,
                 height=96,
             )  # fmt: skip
-        picture.rect(Box(x, 8, 96, 96), "stroke:currentColor", 0)
+        picture.rect(Box(x, 8, 96, 96), f"stroke:{colour('ink')}", 0)
         name = f"{count} head" + "s" * (count > 1)
         picture.text(x + 48, 126, name)
     return picture
