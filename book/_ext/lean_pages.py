@@ -19,6 +19,9 @@ from sphinx.jinja2glue import BuiltinTemplateLoader
 
 from tools.settings import ROOT, chapters
 
+# Themes bring styles for all that somebody might use: half is icons.
+THEMES = ["styles/pydata-sphinx-theme.css", "sphinx-design.min.css"]
+CLASSES_ALONE = re.compile(r"(?:\.[\w-]+(?:::?before)?,?)+\{[^{}]*\}")
 POLICY = {
     "default-src": "'none'",
     "script-src": "'self' 'unsafe-hashes'",  # also for inline handlers
@@ -137,7 +140,25 @@ def shown_size(path):
     ]
 
 
+def leave_out_styles(app, exception):
+    """Drop the rules for classes that no page and no script names."""
+    if exception or app.builder.format != "html":
+        return
+    static, names = Path(app.outdir, "_static"), set()
+    for file in [*Path(app.outdir).rglob("*.html"), *static.rglob("*.js")]:
+        names.update(re.findall(r"[\w-]+", file.read_text("utf-8")))
+
+    def kept(rule):
+        classes = re.findall(r"\.([\w-]+)", rule[0].partition("{")[0])
+        return rule[0] if names.intersection(classes) else ""
+
+    for theme in THEMES:
+        style = (static / theme).read_text("utf-8")
+        (static / theme).write_text(CLASSES_ALONE.sub(kept, style), "utf-8")
+
+
 def setup(app):
+    app.connect("build-finished", leave_out_styles)
     app.add_css_file("figure.css", priority=400)  # custom.css has more to say
     app.connect("builder-inited", write_style)
     app.connect("doctree-read", read_aloud)

@@ -5,7 +5,7 @@ wide for the page, a stop of the Tab key.
 
 Each line of code is a part of its own, and so is a comment at its end, which
 is often a shape: on a phone custom.css breaks the line, and puts the comment
-above it.
+above it. A table of text, which begins with a long space, is left to scroll.
 """
 
 import re
@@ -14,6 +14,7 @@ from docutils import nodes
 
 SCROLLS = "pst-scrollable-table-container"
 PRE = re.compile(r"(?<=<pre>).*?(?=</pre>)", re.S)
+COLUMNS = 12  # spaces before the heads of a table
 MARK = re.compile(r"<span[^>]*>|</span>")
 COMMENTED = re.compile(r"(.*?)(<span class=\"c1\">#.*</span>)$")
 
@@ -39,8 +40,12 @@ def part_lines(app, name, template, context, doctree):
 
 def lines(code):
     """Yield each line of code as a part, also of a text of several lines."""
+    text = MARK.sub("", code)
+    if len(text) - len(text.lstrip(" ")) >= COLUMNS:
+        yield f'<span class="columns"></span>{code.rstrip()}'
+        return
     begun = []  # the marks that a line above has begun
-    for line in code.rstrip("\n").split("\n"):
+    for line in code.rstrip().split("\n"):
         whole = "".join(begun) + line
         for mark in MARK.findall(line):
             begun = begun[:-1] if mark == "</span>" else [*begun, mark]

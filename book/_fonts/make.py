@@ -4,7 +4,7 @@
     (unpack both, each into a folder of its name)
     .venv/bin/python book/_fonts/make.py FOLDER
 
-The subset has the letters of Western Europe; signs such as arrows come from
+The subset has the letters of the book; signs such as arrows come from
 the reader's own fonts. What is changed may not be called Source any more: the
 name is reserved by the licence, which is OFL.txt.
 """
@@ -21,8 +21,8 @@ FILES = {
     "sans-bold": "source-sans-3/files/source-sans-3-latin-600-normal",
     "mono": "source-code-pro/files/source-code-pro-latin-400-normal",
 }
-LETTERS = [*range(0x20, 0x7F), *range(0xA0, 0x100)]
-LETTERS += map(ord, "–—‘’“”…−")
+LETTERS = [*range(0x20, 0x7F), *map(ord, "\xa0–—‘’“”…−")]
+LETTERS += map(ord, "§©«°±²·»ÄÖ×Üßàáäçèéñóö÷øúü")
 NAMES = {1, 3, 4, 6, 16}
 
 

@@ -100,7 +100,7 @@ CHECKS = {
     ),
     "code goes on in the next line on a phone": (
         PHONE,
-        """[...document.querySelectorAll("article pre")]
+        """[...document.querySelectorAll("pre:not(:has(> .columns))")]
         .filter(box => box.scrollWidth > box.clientWidth + 1)
         .map(box => box.outerHTML.slice(0, 200))""",
     ),

@@ -52,13 +52,14 @@ def test_without_scripts_a_side_road_opens_by_hand(visit_without_scripts):
 
 
 def test_side_roads_that_follow_each_other_are_a_group(look):
-    groups = look(CHAPTER).locator(".side-roads")
+    page = look("book/attention")
+    groups = page.locator(".side-roads")
     for group in groups.all():
         count = group.locator(f":scope > section > {ROADS}").count()
         assert count > 1
         assert group.inner_text().startswith(f"Side roads ({count})\n")
     alone = f":not(.side-roads) > section:has(> {ROADS}) + section > {ROADS}"
-    assert groups.count() and look(CHAPTER).locator(alone).count() == 0
+    assert groups.count() and page.locator(alone).count() == 0
 
 
 def test_contents_mark_where_the_reader_is(visit):
