@@ -20,7 +20,7 @@ PARTS = {
             ("add", "", "found attn_output"),
             ("softmax, mask", "mask", "mask softmax weights"),
             ("turn q and k", "key", "turn angles speeds"),
-            ("q, k, v", "query", "attn_q attn_k attn_v split share"),
+            ("q, k, v", "query", "attn_q attn_k attn_v"),
             ("norm", "", "attn_norm"),
         ],
         ("table of tokens", "token", "token_embd LetterTable Embedding"),

@@ -21,7 +21,7 @@ from tools.settings import ROOT, chapters
 
 # Themes bring styles for all that somebody might use: half is icons.
 THEMES = ["styles/pydata-sphinx-theme.css", "sphinx-design.min.css"]
-CLASSES_ALONE = re.compile(r"(?:\.[\w-]+(?:::?before)?,?)+\{[^{}]*\}")
+CLASSES_ALONE = re.compile(r"(?<=[{}])(?:\.[\w-]+(?:::?before)?,?)+\{[^{}]*\}")
 POLICY = {
     "default-src": "'none'",
     "script-src": "'self' 'unsafe-hashes'",  # also for inline handlers

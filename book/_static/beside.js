@@ -11,7 +11,7 @@
     const code = [...seen].map((line) => line.textContent).join("\n");
     for (const [part, words] of parts)
       part.classList.toggle("lit", words.test(code));
-  }, { rootMargin: "-25% 0px -45% 0px" });
+  }, { rootMargin: "-20% 0px -35% 0px" });
   if (parts.length)
     for (const line of document.querySelectorAll(".cell_input .line"))
       watcher.observe(line);
