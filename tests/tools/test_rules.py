@@ -125,7 +125,7 @@ FAULTS = [  # how it is made, what the message says
     (shows("text/plain", "1\n" * 13), "[2]", "over 12 lines"),
     (shows("text/plain", "[1., -0.]"), "[2]", "-0.", "add 0.0"),
     (shows("text/plain", "2916.3963"), "2916.3963", "round"),
-    (shows("image/svg+xml", "<svg/>"), "[2]", "svg+xml", "PNG"),
+    (shows("image/jpeg", "a"), "[2]", "jpeg", "PNG"),
     (shows("text/plain", "[Text(0, 0)]"), "[2]", "matplotlib"),
     (metadata(2, outputId="1"), "[2]", "another program", "make outputs"),
     (metadata(2, tags=["raises-exception"]), "raises-exception"),

@@ -9,6 +9,7 @@ from tools.notebooks import Notebook, remedy, tags
 from tools.rules.common import rule
 
 MAX_OUTPUT_LINES = 12
+SHOWN = {"text/plain", "text/html", "image/png", "image/svg+xml"}
 TAGS = {"pytorch", "tensorflow", "hide-input", "export"}
 # Another host; w3.org only lends its name to the elements of a drawing.
 HOST = r"(?:\b(?:https?|wss?):(?!//www\.w3\.org/)|(?<=[\"'(=])//\w)\S{,40}"
@@ -52,8 +53,8 @@ def outputs_can_be_compared(notebook):
                 fault = "stores an error; catch it and show its message"
             elif output.get("name") == "stderr":
                 fault = "stores what was written to stderr"
-            elif set(data) - {"text/plain", "text/html", "image/png"}:
-                fault = f"stores {sorted(data)}, not text, HTML or PNG"
+            elif set(data) - SHOWN:
+                fault = f"stores {sorted(data)}, not text, HTML, SVG or PNG"
             elif hit := machine.search(text):
                 fault = f"prints {hit.group()!r}, which no other run prints"
             elif re.match(r"\[?Text\(", text):
