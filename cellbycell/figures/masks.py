@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..names import LETTERS, encode_names
-from .moving import show_mistake, show_states
+from .moving import show_break, show_states
 from .parts import SHADES, weights_table
 
 NAN, ORANGE = 1.05, "#b35806"  # a share, and its colour behind all others
@@ -120,7 +120,7 @@ def names_by(run):
 
 
 def show_no_causal_mask(runs, losses, rows):
-    """Return the bet on a model of names without its causal mask.
+    """Return what a model of names writes, which loses its causal mask.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def show_no_causal_mask(runs, losses, rows):
                 ),
             }
         )
-    return show_mistake(
+    return show_break(
         "masks-mistake",
         *written,
         passed,
