@@ -150,7 +150,7 @@ class Notebook:
             for output in cell.outputs:
                 if output.output_type != "stream":
                     # How large a figure is shown that is drawn dense.
-                    for key in {*output.metadata} - {"image/png"}:
+                    for key in {*output.get("metadata", {})} - {"image/png"}:
                         del output.metadata[key]
                 if output.output_type == "execute_result":
                     output.execution_count = count

@@ -43,13 +43,13 @@ def code(source, result=None, **metadata):
 
 CELLS = [  # texts as they are
     "# Small\n\nWhat is missing?\n\n[Open in Colab](COLAB)",
-    "## What you will be able to do\n\nRead it.",
-    "## Notation\n\nSee the [setup](#setup).\n\n"
+    "## Setup\n\nOne import.",
+    "### What you will be able to do\n\nRead it.",
+    "### Notation\n\nSee the [setup](#setup).\n\n"
     "| in code | letter in shapes | in formulas | size here |\n"
     "|---|---|---|---|\n"
     "| | T | | 3<!--= len(x) --> |\n| | S | | 4<!--= len(x) + 1 --> |\n"
     "| `d_model` | D | $d_{model}$ | as needed |\n| `key_mask` | (B, S) | | |",
-    "## Setup\n\nOne import.",
     code("import math\n\nd_model, key_mask = 3, [[True]]"),
     "A list of **numbers**.",
     code("x = [1, 2, 3]  # (T,)\nx", "[1, 2, 3]"),

@@ -165,6 +165,7 @@ FAULTS = [  # how it is made, what the message says
     # Twins
     (remove(9), "[3]", "has to stand right below"),
     (metadata(3, tags=[]), "[4]", "has to stand right above"),
+    (swap("x + x", "twice(x)"), "[4]", "twice, which only a pytorch cell"),
     (swap("twice_tf", "double"), "to be called twice_tf"),
     (swap('"""Twice."""\n    return x', "return x"), "different docstrings"),
     (swap("2 * x", "tf.shape(x)"), "tf. in a pytorch cell"),

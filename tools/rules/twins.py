@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from tools.notebooks import parsed, tags
 from tools.rules.common import definitions, rule
+from tools.sheets.cells import names
 
 SIDES = (  # a tag, its twin's, where the twin stands, the libraries it has not
     ("pytorch", "tensorflow", 1, "right below", r"(tf|keras)\."),
@@ -27,6 +28,26 @@ def twins_stand_together(notebook):
                 )
             if found := re.search(rf"(?<![\w.]){library}", cell.source):
                 yield f"{notebook.name(cell)}: {found[0]} in a {tag} cell."
+
+
+@rule
+def frameworks_do_without_each_other(notebook):
+    """An edition in one framework would lose what needs the other."""
+    for tag, other, *_ in SIDES:
+        theirs = bound_by(c for c in notebook.code if other in tags(c))
+        rest = bound_by(c for c in notebook.code if other not in tags(c))
+        for cell in notebook.code:
+            read = names(cell.source)[1] if tag in tags(cell) else set()
+            for name in sorted(read & theirs - rest):
+                yield (
+                    f"{notebook.name(cell)}: uses {name}, which only a "
+                    f"{other} cell sets; set it in this {tag} cell, too."
+                )
+
+
+def bound_by(cells):
+    """Return the names that cells bind."""
+    return {name for cell in cells for name in names(cell.source)[0]}
 
 
 @rule

@@ -15,7 +15,7 @@ from nbformat import v4
 from traitlets.config import Config
 
 # "retina" draws figures twice as dense, which the site shows as large.
-FIGURES = "png"
+FIGURES = "retina"
 # What Python leaves unsaid, as long as nobody asks.
 UNSAID = (
     *(DeprecationWarning, PendingDeprecationWarning),
