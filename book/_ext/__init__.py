@@ -14,11 +14,12 @@ from . import (
     text_fonts,
     where,
     wide_parts,
+    you_are_here,
 )
 
 PARTS = [folds, framework_tabs, lean_pages, native_math, site_address]
 PARTS += [pictures, backlinks, beside, long_pages, search_index, text_fonts]
-PARTS += [where, wide_parts]
+PARTS += [where, wide_parts, you_are_here]
 
 
 def setup(app):

@@ -20,7 +20,8 @@ FIND = """() => {
     return {
         start: top(article.querySelector("h1")),
         end: top(end),
-        pictures: seen("article :is(.moving, .picture, .cell_output img)")
+        pictures: seen(
+            "article :is(.moving, .picture, .ribbon, .cell_output img)")
             .map(node => [top(node),
                 top(node) + node.getBoundingClientRect().height])
             .filter(([from, to]) => to - from > 40),
@@ -41,9 +42,7 @@ def gaps(page):
     at, lacking = start, []
     for top, bottom in edges:
         titles = [t for y, t in found["titles"] if at <= y <= top]
-        lacking.append(
-            ((at - start) / SCREEN, (top - start) / SCREEN, titles)
-        )
+        lacking.append(((at - start) / SCREEN, (top - start) / SCREEN, titles))
         at = max(at, bottom)
     return lacking
 
@@ -58,3 +57,18 @@ def test_no_three_screens_without_a_picture(visit, name):
             f"{end - start:.1f} screens without a picture, from {start:.1f}: "
             f"{titles}"
         )
+
+
+@pytest.mark.parametrize("name", ["book/attention", "book/llama"])
+def test_the_line_says_where_the_reader_is(look, name):
+    line = look(name, unfolded=True).locator("#what-it-learns .ribbon-wide")
+    assert line.locator(".here").count() >= 1
+    assert "you are here" in line.text_content()
+
+
+def test_the_diagram_lights_what_is_in_view(visit):
+    page = visit("book/evening", width=1440)
+    for words in ("attn_q", "ffn_gate"):
+        line = page.locator(f".cell_input .line:has-text('self.{words} =')")
+        line.first.evaluate("node => node.scrollIntoView({block: 'center'})")
+        page.locator(f".beside .lit[data-words~='{words}']").wait_for()
