@@ -152,7 +152,7 @@ def spell(model, starts="bkmns", seed=8):
 
 @torch.no_grad()
 def say(model, tokenizer, question, steps=40):
-    """Return the likeliest answer, up to the token that ends it."""
+    """Return an answer, each time the likeliest token, up to its end."""
     new, past, answer = tokenizer.encode(chat(question)).ids, None, []
     while len(answer) < steps and answer[-1:] != [END]:
         logits, past = model(torch.tensor([new]), past)

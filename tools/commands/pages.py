@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from cellbycell.figures.hero import hero
+from cellbycell.figures.legend import legend
 from cellbycell.figures.ribbon import ribbon
 from tools.markdown import anchor, headings, sections
 from tools.notebooks import Notebook, label
@@ -22,10 +23,11 @@ from tools.settings import BOOK, ROOT, chapters, table
 PAGES = [ROOT / "README.md", BOOK / "index.md", BOOK / "teach.md"]
 PAGES += [BOOK / "_static/cards.html"]
 PAGES += [BOOK / "evening.py"]  # its comments have the marks
-# What a function of the package draws for the landing page.
+# What a function of the package draws for a page.
 DRAWINGS = {
     BOOK / "_static/names.html": hero,
     BOOK / "_static/ribbon.html": ribbon,
+    BOOK / "_static/legend.html": legend,
 }
 WRITTEN = re.compile(
     r"(?s)(<!-- written: (\w+)([\w, ]*) -->)(.*?)(<!-- end -->)"
