@@ -6,7 +6,7 @@ from itertools import groupby
 
 import numpy as np
 
-from .moving import show_mistake, show_states
+from .moving import show_break, show_states
 from .parts import SIGNED, svg_image, svg_texts
 
 WIDTHS = [8, 16]
@@ -116,7 +116,7 @@ def _draw_waves(parts):
 
 
 def show_drowned(trained, rows, table):
-    """Return the bet on tokens so loud that positions drown.
+    """Return what a model learns whose positions drown in loud tokens.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def show_drowned(trained, rows, table):
                 "position: a tenth of the sum": part > 0.1,
             }
         )
-    return show_mistake(
+    return show_break(
         "drowned-mistake",
         *written,
         passed,
