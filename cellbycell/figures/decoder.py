@@ -1,6 +1,6 @@
 """The moving pictures of *The decoder*."""
 
-from .moving import show_mistake, show_states
+from .moving import show_break, show_states
 from .parts import table_cell
 
 
@@ -74,7 +74,7 @@ def _weight(share):
 
 
 def show_forgotten_mask(passed, texts):
-    """Return the bet on the memory's mask.
+    """Return what is written, with the memory's mask and without.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def show_forgotten_mask(passed, texts):
     IPython.display.HTML
         What a notebook shows.
     """
-    return show_mistake(
+    return show_break(
         "decoder-mistake",
         *([[text] for text in each] for each in texts),
         passed,
