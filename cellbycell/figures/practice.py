@@ -2,11 +2,11 @@
 
 import math
 
-from .moving import show_mistake
+from .moving import show_break
 
 
 def show_split(parts_of, leaked, vocab_size, is_ok):
-    """Return the bet on a date that is in both parts.
+    """Return the numbers of two splits, and the checks that see the wrong one.
 
     Parameters
     ----------
@@ -40,13 +40,13 @@ def show_split(parts_of, leaked, vocab_size, is_ok):
                 "new dates come out as validation says": gap < 0.1,
             }
         )
-    return show_mistake(
+    return show_break(
         "practice-mistake",
         *(
             [["validation loss", f"{loss:.2f}"], ["exact", f"{share:.2f}"]]
             for loss, share, _ in leaked.values()
         ),
         passed,
-        "Each row is new in its language or style, but its date is not; and "
-        "the kit is right, because the model is correct.",
+        "Each row is new in its language or style, but its date is not. The "
+        "kit is right, because the model is correct.",
     )
