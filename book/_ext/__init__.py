@@ -3,6 +3,7 @@
 from . import (
     backlinks,
     beside,
+    bundle,
     folds,
     framework_tabs,
     lean_pages,
@@ -19,7 +20,7 @@ from . import (
 
 PARTS = [folds, framework_tabs, lean_pages, native_math, site_address]
 PARTS += [pictures, backlinks, beside, long_pages, search_index, text_fonts]
-PARTS += [where, wide_parts, you_are_here]
+PARTS += [where, wide_parts, you_are_here, bundle]
 
 
 def setup(app):
