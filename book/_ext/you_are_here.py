@@ -11,7 +11,7 @@ from docutils import nodes
 from cellbycell.figures.ribbon import points, ribbon
 
 NAMES = (
-    '<p class="facts">From <em>b, k, m, n, s</em>, after {steps} steps: '
+    '<p class="five">From <em>b, k, m, n, s</em>, after {steps} steps: '
     "<em>{names}</em>.</p>\n"
 )
 
