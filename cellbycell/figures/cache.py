@@ -1,6 +1,6 @@
 """The moving pictures of *The key-value cache*."""
 
-from .moving import show_mistake, show_states
+from .moving import show_break, show_states
 from .parts import table_cell, table_head
 
 SHARES = {"kept": 0.15, "again": 0.45, "new": 0.75}
@@ -69,7 +69,7 @@ def _shaded(text):
 
 
 def show_corner(read, model, token_ids, held_out, patched, written):
-    """Return the bet on the upper left corner of the mask.
+    """Return what the upper left corner of the mask breaks.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def show_corner(read, model, token_ids, held_out, patched, written):
                 "the held-out loss of one pass": loss < 2.2,
             }
         )
-    return show_mistake(
+    return show_break(
         "cache-mistake",
         *([[text] for text in texts] for texts in written),
         passed,

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from .moving import show_mistake
+from .moving import show_break
 
 
 def show_unsorted(keeps, theirs, logits, random_rows, spoken):
-    """Return the bet on a nucleus that is not sorted back.
+    """Return what a nucleus breaks that is not sorted back.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def show_unsorted(keeps, theirs, logits, random_rows, spoken):
                 ),
             }
         )
-    return show_mistake(
+    return show_break(
         "sampling-mistake",
         *([[text] for text in texts[:6]] for texts in spoken),
         passed,
