@@ -89,7 +89,7 @@ class Picture:
         """Return the numbers of some states: the start, and others afar."""
         distinct, which = self.data["said"]
         count = len(which)
-        return [self.start(), 0, count - 1, count // 3, count // 2 + 1, 1]
+        return [self.start(), 0, count - 1, count // 3, count // 2, 1]
 
 
 PICTURES = {}
