@@ -1,7 +1,7 @@
 """The moving pictures of *Twenty models, one decoder*."""
 
-from .moving import show_mistake, show_states
-from .parts import table_cell, table_head
+from .families_decoder import column_parts, draw_columns
+from .moving import show_break, show_states
 
 
 def show_families(configs, others, start):
@@ -19,31 +19,21 @@ def show_families(configs, others, start):
     Returns
     -------
     IPython.display.HTML
-        A table of their parts; what differs is coloured.
+        Two drawn decoders; what differs is coloured.
     """
     names = list(configs)
     words = {name: decoder_words(config) for name, config in configs.items()}
 
     def state(family, beside):
-        one, two = words[names[family]], words[others[beside]]
-        parts = {"one": names[family], "two": others[beside]}
-        for part in one:
-            share = None if one[part] == two[part] else 0.3
-            parts[part] = one[part], share
-            parts[f"other-{part}"] = two[part], share
-        count = sum(one[part] != two[part] for part in one)
-        said = f"{parts['one']} and {parts['two']}: {count} of {len(one)} "
+        one, two = names[family], others[beside]
+        differing = [
+            part for part in words[one] if words[one][part] != words[two][part]
+        ]
+        parts = {}
+        for side, name in enumerate((one, two)):
+            parts |= column_parts(side, name, configs[name], differing)
+        said = f"{one} and {two}: {len(differing)} of {len(words[one])} "
         return said + "parts differ.", parts
-
-    def draw(parts):
-        rows = '<tr><td style="width:26%"></td>'
-        rows += table_head("one", parts["one"])
-        rows += table_head("two", parts["two"])
-        for part in words[start]:
-            rows += f"<tr>{table_head(f'head-{part}', part)}"
-            rows += table_cell(part, *parts[part])
-            rows += table_cell(f"other-{part}", *parts[f"other-{part}"])
-        return f"<table>{rows}</table>"
 
     return show_states(
         "families",
@@ -54,7 +44,7 @@ def show_families(configs, others, start):
             | dict(choices=others, chosen=[0]),
         ],
         state,
-        draw,
+        draw_columns,
     )
 
 
@@ -117,7 +107,7 @@ def decoder_words(config):
 
 
 def show_pairs(halves, pairs, filled, losses, texts):
-    """Return the bet on pairs in place of halves.
+    """Return what pairs in place of halves break.
 
     Parameters
     ----------
@@ -151,7 +141,7 @@ def show_pairs(halves, pairs, filled, losses, texts):
                 "the held-out loss is below 2.5": loss < 2.5,
             }
         )
-    return show_mistake(
+    return show_break(
         "families-mistake",
         *([[text] for text in each] for each in texts),
         passed,

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from .moving import show_mistake, show_states
+from .moving import show_break, show_states
 from .parts import SIGNED, table_cell, table_head
 
 THINGS, COLOURS = ["ball", "car", "hat"], ["red", "green", "blue"]
@@ -88,7 +88,7 @@ def _draw_rules(parts):
 
 
 def show_late_mask(right, wrong):
-    """Return the bet on a mask that comes after exp.
+    """Return what a mask that comes after exp breaks.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def show_late_mask(right, wrong):
             )
         shown.append(rows)
         passed.append(checks)
-    return show_mistake(
+    return show_break(
         "states-mistake",
         *shown,
         passed,
