@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .moving import show_mistake, show_states
+from .moving import show_break, show_states
 from .parts import svg_image, svg_texts
 
 STROKES = {
@@ -73,7 +73,7 @@ def show_levels(weights, with_outlier):
 
 
 def show_unsorted(models, tensors, read, prompts, logits, losses, texts):
-    """Return the bet on rows that are not sorted back.
+    """Return what is written before and after rows are not sorted back.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def show_unsorted(models, tensors, read, prompts, logits, losses, texts):
                 "the held-out loss is below 2.3": loss < 2.3,
             }
         )
-    return show_mistake(
+    return show_break(
         "bits-mistake",
         *([[text] for text in each] for each in texts),
         passed,

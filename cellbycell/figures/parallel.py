@@ -5,8 +5,10 @@ import copy
 import numpy as np
 
 from ..names import LETTERS, encode_names
+from .draw import ROLES
 from .moving import show_mistake, show_states
-from .parts import table_cell, table_head
+from .parallel_drawn import MACHINES
+from .parts import svg_image, table_cell, table_head
 
 SHARES = {"✓": 0.3, "now": 0.75}
 
@@ -24,7 +26,8 @@ def show_ring(tokens, orders):
     Returns
     -------
     IPython.display.HTML
-        A table of queries and keys: which pairs are computed at a step.
+        Four machines in a circle, each with its queries and the keys that
+        are there; and a table: which pairs are computed at a step.
     """
     count, size = len(tokens), int(orders[0].max()) + 1
 
@@ -40,6 +43,15 @@ def show_ring(tokens, orders):
                     text = "now" if turn == step - 1 else "✓"
                     now[owner[t]] += turn == step - 1
                 parts[f"pair-{t}-{s}"] = text, SHARES.get(text)
+        passed = (step - 1) * count // size
+        for m in range(size):
+            held = (m - step + 1) % size
+            look = {"fill": ROLES[MACHINES[held]][1]}
+            parts |= {f"paint-{m}": look, f"pairs-{m}": f"{now[m]} pairs"}
+            for who, what in ((m, "asks"), (held, "keys")):
+                words = [tokens[t] for t in np.flatnonzero(owner == who)]
+                parts[f"{what}-{m}"] = " ".join(words)
+        parts["passed"] = f"{passed} keys"
         pairs = ", ".join(map(str, now))
         said = f"Step {step}: machines 0 to {size - 1} compute {pairs} pairs; "
         return f"{said}the slowest has {now.max()}.", parts
@@ -55,7 +67,7 @@ def show_ring(tokens, orders):
             drawn += "<tr>" + table_head(f"query-{t}", parts[f"query-{t}"])
             for s in range(count):
                 drawn += table_cell(f"pair-{t}-{s}", *parts[f"pair-{t}-{s}"])
-        return f"<table>{drawn}</table>"
+        return f"{_circle(parts)}<table>{drawn}</table>"
 
     return show_states(
         "ring",
@@ -68,6 +80,45 @@ def show_ring(tokens, orders):
         state,
         draw,
     )
+
+
+def _circle(parts):
+    """Return four machines in a circle, each with its queries and keys."""
+    places = (120, 4), (238, 88), (120, 172), (2, 88)
+    svg = words = ""
+    for m, (x, y) in enumerate(places):
+        own = ROLES[MACHINES[m]][1]
+        svg += (
+            f"<rect x='{x}' y='{y}' width='120' height='72' rx='5' "
+            f"fill='#fff' stroke='{own}' stroke-width='2'/>"
+            f"<rect data-part='paint-{m}' x='{x + 5}' y='{y + 26}' "
+            f"width='110' height='22' rx='11' fill-opacity='.25' "
+            f"fill='{parts[f'paint-{m}']['fill']}'/>"
+        )
+        rows = ("asks", 18), ("keys", 42), ("pairs", 65)
+        for what, down in rows:
+            words += f"<text data-part='{what}-{m}' x='{x + 60}' "
+            words += f"y='{y + down}'>{parts[f'{what}-{m}']}</text>"
+    for path in (
+        "M242 40h56v38",
+        "M298 163v45h-47",
+        "M118 208h-56v-38",
+        "M62 86v-46h46",
+    ):
+        svg += f"<path d='{path}' stroke='#4a5568' stroke-width='1.5'/>"
+    for tip in (
+        "M298 86l-4-9h8z",
+        "M242 208l9-4v8z",
+        "M62 162l-4 9h8z",
+        "M118 40l-9-4v8z",
+    ):
+        svg += f"<path d='{tip}' fill='#4a5568'/>"
+    words += "<text x='180' y='120'>passed on:</text>"
+    words += f"<text data-part='passed' x='180' y='138'>{parts['passed']}"
+    style = "fill:#222;font:13px sans-serif"
+    svg += f"<g text-anchor='middle' style='{style}'>{words}</text></g>"
+    label = "Four machines in a circle: its queries, and below them the keys"
+    return svg_image(label, "360 250", svg)
 
 
 def show_own_mean(run_on, works, model, rows, halves, shares):

@@ -1,0 +1,281 @@
+"""The drawings of *Fewer bits*: steps, groups, blocks and a file."""
+
+import numpy as np
+
+from .draw import WIDTH, Box, Picture, colour
+
+
+def _filled(role, share):
+    """Return the style of a box of a role, filled in part."""
+    edge = f"stroke:{colour(role)};fill:{colour(role)};"
+    return f"{edge}fill-opacity:{share:.2f}"
+
+
+def draw_steps(weights):
+    """Return weights of four bits above the levels that they go to.
+
+    weights: a few numbers, the largest of them a whole number of steps.
+    """
+    step = max(map(abs, weights)) / 7
+    wholes = [round(w / step) for w in weights]
+    told = ", ".join(
+        f"{w:g} to {q}" for w, q in zip(weights, wholes, strict=True)
+    )
+    picture = Picture(
+        150,
+        f"A line with the levels from -7 to 7, a step of {step:g} apart. "
+        f"Each weight goes to the nearest level: {told}.",
+    )
+
+    def place(w):
+        return 190 + 24.5 * w / step
+
+    band = Box(place(-3.5 * step), 72, 24.5, 34)
+    picture.rect(band, _filled("key", 0.18), radius=0)
+    picture.line((place(-7 * step), 96), (place(7 * step), 96), role="key")
+    for q in range(-7, 8):
+        x = place(q * step)
+        picture.line((x, 88), (x, 104), role="key")
+        text = str(q).replace("-", "−")
+        picture.text(x, 120, text, role="key", size=12)
+    picture.text(place(-7 * step), 142, "q", role="key", bold=True)
+    text = f"this band: half a step of {step:g} to each side"
+    picture.text(
+        place(-3.5 * step), 142, text, role="key", at="start", size=12
+    )
+    for w, q in zip(weights, wholes, strict=True):
+        x = place(w)
+        picture.text(x, 18, f"{w:g}".replace("-", "−"), role="query")
+        picture.arrow((x, 24), (place(q * step), 86), role="query")
+        look = f"fill:{colour('query')}"
+        end = f"{place(q * step):.1f}"
+        picture.add(f'<circle cx="{end}" cy="96" r="4.5" style="{look}"/>')
+    return picture
+
+
+def draw_groups(weights, sizes):
+    """Return a row of weights in four bits, in groups of several sizes.
+
+    weights (D,); sizes: of the groups.
+    """
+    weights = np.asarray(weights, float)
+    count, left = len(weights), 6
+    wide = 300 / count
+    drawn, told = [], []
+    for size in sizes:
+        parts = weights.reshape(-1, size)
+        steps = np.abs(parts).max(1) / 7
+        wholes = np.round(parts / steps[:, None]).astype(int)
+        drawn.append((size, steps, wholes.ravel()))
+        told.append(f"{(wholes == 0).sum()} in groups of {size}")
+    picture = Picture(
+        22 + 54 * len(sizes),
+        f"{count} weights as strips, one of them an outlier; those that "
+        f"become zero are marked: {', '.join(told)}. Each group has a step "
+        "of its own, and only the outlier's is long.",
+    )
+    picture.text(left, 14, "each group and its step", at="start", size=12)
+    picture.text(WIDTH - 4, 14, "zeros", role="wrong", at="end", size=12)
+    for i, (size, steps, wholes) in enumerate(drawn):
+        y = 24 + 54 * i
+        for d, whole in enumerate(wholes):
+            box = Box(left + wide * d, y, wide, 26)
+            if whole:
+                look = f"fill:{colour('query')};fill-opacity:"
+                picture.rect(box, f"{look}{abs(whole) / 9:.2f}", 0)
+            else:
+                look = f"fill:{colour('wrong')}"
+                picture.rect(Box(box.x, y + 9, wide, 8), look, 0)
+        for g, step in enumerate(steps):
+            box = Box(left + wide * size * g, y, wide * size, 26)
+            picture.rect(box, f"stroke:{colour(None)};stroke-width:1.5", 0)
+            picture.text(box.bottom[0], y + 41, f"{step:.2f}", size=12)
+        zeros = (wholes == 0).sum()
+        picture.text(WIDTH - 4, y + 18, zeros, role="wrong", at="end")
+    return picture
+
+
+def draw_product(x, w, x_scale, w_scale):
+    """Return the product of two rows of whole numbers, scales outside.
+
+    x, w: whole numbers, as many as each other; x_scale, w_scale: theirs.
+    """
+    products = [a * b for a, b in zip(x, w, strict=True)]
+    total = sum(products)
+    scale = x_scale * w_scale
+    picture = Picture(
+        178,
+        f"Two rows of whole numbers are multiplied place by place and added "
+        f"up to {total:,}; only then come the two scales, {x_scale:g} and "
+        f"{w_scale:g}, which make it {total * scale:.2f}.",
+    )
+    rows = (
+        ("q of x", "query", x, x_scale), ("q of W", "key", w, w_scale),
+        ("products", "token", products, None),
+    )  # fmt: skip
+    for i, (name, role, numbers, own) in enumerate(rows):
+        y = 8 + 36 * i
+        box = picture.matrix(78, y, [numbers], role, cell=62)
+        picture.text(70, y + 16, name, role=role, at="end")
+        if own:
+            picture.text(
+                box.right[0] + 12, y + 16, f"· {own:g}", role=role, at="start"
+            )
+    for i in range(len(x)):
+        middle = 78 + 62 * (i + 0.5)
+        picture.text(middle, 40, "×", size=11)
+        picture.arrow((middle, 66), (middle, 78), width=1)
+        picture.line((middle, 104), (middle, 112), width=1)
+    ends = 78 + 31, 78 + 62 * len(x) - 31
+    picture.line((ends[0], 112), (ends[1], 112), width=1)
+    middle = sum(ends) / 2
+    picture.arrow((middle, 112), (middle, 126), width=1)
+    picture.text(middle, 142, f"{total:,}", bold=True)
+    picture.text(middle - 40, 142, "int32", at="end", size=12)
+    for at, own, role in ((-42, x_scale, "query"), (2, w_scale, "key")):
+        picture.text(middle + at, 170, f"{own:g} ·", role=role, at="end")
+    picture.text(middle + 8, 170, f"{total:,}", at="start")
+    answer = f"= {total * scale:.2f}"
+    picture.text(middle + 54, 170, answer, at="start", bold=True)
+    return picture
+
+
+def draw_levels(all_bits):
+    """Return the levels of a group for several numbers of bits."""
+    picture = Picture(
+        18 + 30 * len(all_bits),
+        "Rulers from minus the largest weight to the largest: "
+        + ", ".join(f"{2**b - 1} levels with {b} bits" for b in all_bits),
+    )
+    for i, bits in enumerate(all_bits):
+        y, top = 24 + 30 * i, 2 ** (bits - 1) - 1
+        picture.text(50, y + 5, f"{bits} bits", at="end")
+        picture.line((66, y), (306, y), role="mask", width=1)
+        for q in range(-top, top + 1):
+            x = 186 + 120 * q / top
+            wide = 2 if top < 20 else 1
+            picture.line((x, y - 8), (x, y + 8), role="key", width=wide)
+        text = f"{2 * top + 1} levels"
+        picture.text(316, y + 5, text, at="start", size=12)
+    return picture
+
+
+def draw_block(block):
+    """Return a block of Q4_0: its scale, and two weights in a byte.
+
+    block (18,): bytes whose scale is 1.
+    """
+    first = int(block[2])
+    low, high = first & 15, first >> 4
+    picture = Picture(
+        196,
+        f"18 bytes: two for the scale, and sixteen with two weights each. "
+        f"The first of them, {first:02x}, has weight 1 in its low nibble, "
+        f"{low - 8}, and weight 17 in its high one, {high - 8}.",
+    )
+    for i, byte in enumerate(block):
+        role = "key" if i < 2 else "query"
+        box = Box(4 + 20.6 * i, 30, 20.6, 24)
+        picture.rect(box, _filled(role, 0.35 if i == 2 else 0.12), 0)
+        picture.text(box.top[0], 46, f"{int(byte):02x}", size=12)
+    picture.text(4, 18, "scale", role="key", at="start")
+    text = "16 bytes, 32 weights"
+    picture.text(210, 18, text, role="query")
+    x = 4 + 20.6 * 2.5
+    picture.line((x, 54), (x, 64), (250, 64), role="query")
+    for end in (120, 250):
+        picture.arrow((end, 64), (end, 72), role="query")
+    for name, value, left in (("high", high, 60), ("low", low, 190)):
+        box = Box(left, 72, 120, 46)
+        picture.rect(box, _filled("query", 0.2), 3)
+        picture.text(box.top[0], 90, f"{name} nibble", size=12)
+        text = f"{value:x}: {value} − 8 = {value - 8}"
+        picture.text(box.top[0], 109, text.replace("= -", "= −"))
+        at = 17 if name == "high" else 1
+        picture.arrow((box.bottom[0], 118), (box.bottom[0], 142), role="query")
+        picture.text(box.bottom[0], 158, f"weight {at}", bold=True)
+    bits = 8 * len(block) / 32
+    picture.text(
+        190, 186, f"18 bytes × 8 / 32 weights = {bits:g} bits a weight",
+        size=12,
+    )  # fmt: skip
+    return picture
+
+
+def draw_file():
+    """Return a GGUF file from its first byte to its last."""
+    picture = Picture(
+        178,
+        "A file as a column: the word GGUF, counts, settings with names, a "
+        "list of tensors with shape, type and place, and then the bytes of "
+        "the tensors, to which the places point.",
+    )
+    rows = (
+        ("GGUF, version, two counts", "token", 26),
+        ("metadata: llama.block_count = 2", "token", 26),
+        ("blk.0.attn_q   64, 64   Q4_0", "key", 26),
+        ("blk.0.attn_k   64, 32   Q4_0", "value", 26),
+    )
+    y = 4
+    boxes = []
+    for text, role, tall in rows:
+        boxes.append(picture.layer(4, y, 300, "", role, tall))
+        picture.text(14, y + 18, text, at="start", size=12)
+        if role in ("key", "value"):
+            picture.text(296, y + 18, "place", role=role, at="end", size=12)
+        y += tall + 3
+    y += 12
+    for role, count in (("key", 8), ("value", 4)):
+        for c in range(count):
+            x = (
+                4
+                + 24 * (c + (8 if role == "value" else 0))
+                + (12 if role == "value" else 0)
+            )
+            picture.rect(Box(x, y, 24, 24), _filled(role, 0.25), 0)
+    picture.text(316, y + 17, "...", at="start")
+    picture.text(4, y + 42, "blocks of 32 weights", at="start", size=12)
+    for box, x, out in ((boxes[3], 220, 330), (boxes[2], 16, 350)):
+        role = "value" if x == 220 else "key"
+        level = y - 4 if role == "value" else y - 9
+        picture.arrow(
+            box.right, (out, box.right[1]),
+            (out, level), (x, level), (x, y), role=role,
+        )  # fmt: skip
+    return picture
+
+
+def draw_sorted(order, heads):
+    """Return the rows of heads, sorted from halves to neighbours.
+
+    order (F,): which row of the halves stands at each place.
+    """
+    count = len(order)
+    own = count // heads
+    picture = Picture(
+        150,
+        f"Rows 0 to {count - 1} of {heads} heads above; below, each head's "
+        "rows in the order "
+        + ", ".join(map(str, order))
+        + ": the two halves of a head have become neighbours.",
+    )
+    step = 330 / count
+    places = [40 + step * (i + 0.12) + 8 * (i // own) for i in range(count)]
+    wide = 0.8 * step
+    for y, rows in ((24, range(count)), (104, order)):
+        for x, row in zip(places, rows, strict=True):
+            role = "query" if row % own < own // 2 else "key"
+            picture.rect(Box(x, y, wide, 24), _filled(role, 0.2))
+            picture.text(x + wide / 2, y + 17, row)
+    for i, row in enumerate(order):
+        role = "query" if row % own < own // 2 else "key"
+        start, end = places[row] + wide / 2, places[i] + wide / 2
+        picture.arrow((start, 50), (end, 102), role=role, width=1)
+    for head in range(heads):
+        middle = (places[own * head] + places[own * head + own - 1] + wide) / 2
+        picture.text(middle, 14, f"head {head}", size=12)
+    picture.text(4, 14, "halves", at="start", size=12)
+    picture.text(
+        4, 145, "neighbours: the pairs that turn", at="start", size=12
+    )
+    return picture
