@@ -64,6 +64,44 @@ def draw_swapped(words, vectors):
     return picture
 
 
+def draw_broken_wishes():
+    """Return positions as points in a plane, with a wish broken in each."""
+    picture = Picture(
+        152,
+        "Positions 0 to 3 as points in three squares. Not unique: 3 falls on "
+        "0. Not bounded: 3 lies outside the square. Not consistent: the step "
+        "from 1 to 2 is longer than the others.",
+    )
+    panels = {
+        "unique": ([(-26, 22), (26, 22), (0, -22)], "3 falls on 0"),
+        "bounded": ([(-34, 22), (-4, 4), (26, -14), (56, -32)], "3 is out"),
+        "consistent": (
+            [(-22, 22), (22, 22), (-22, -22), (22, -22)], "a longer step",
+        ),
+    }  # fmt: skip
+    for i, (wish, (points, fault)) in enumerate(panels.items()):
+        x, y = 62 + 128 * i, 56
+        picture.frame(Box(x - 46, y - 46, 92, 92))
+        at = [(x + dx, y + dy) for dx, dy in points]
+        walk = at + at[:1] if wish == "unique" else at
+        bad = 1 if wish == "consistent" else 2
+        for p, (start, end) in enumerate(zip(walk, walk[1:], strict=False)):
+            part = np.subtract(end, start)
+            gap = 7 * part / np.hypot(*part)
+            role = "wrong" if p == bad else "token"
+            picture.arrow(tuple(start + gap), tuple(end - gap), role=role)
+        for p, (px, py) in enumerate(at):
+            wrong = p == (0 if wish == "unique" else 3 if i == 1 else -1)
+            look = f"fill:{colour('wrong' if wrong else 'token')}"
+            picture.add(f'<circle cx="{px}" cy="{py}" r="4" style="{look}"/>')
+            text = "0, 3" if wish == "unique" and p == 0 else p
+            low = wish == "consistent" and p < 2 or wish == "unique" and p < 2
+            picture.text(px, py + 18 if low else py - 8, text, size=_SMALL)
+        picture.text(x, 122, f"not {wish}", bold=True)
+        picture.text(x, 140, fault, role="wrong")
+    return picture
+
+
 def draw_candidates(length):
     """Return three ways to number positions, each with what is wrong."""
     picture = Picture(
@@ -211,6 +249,59 @@ def draw_pairs(position, denominators):
             side = box.top[0] + (-18 if c == 0 else 18)
             picture.text(side, 110, name, role=role, size=11)
     picture.text(4, 136, "its row", at="start")
+    return picture
+
+
+def _grid(picture, x, y, rows, columns, role, empty=()):
+    """Draw a small table without its numbers; return its box.
+
+    empty: the cells, row by row, that dropout has made zero.
+    """
+    for n in range(rows * columns):
+        box = Box(x + 10 * (n % columns), y + 11 * (n // columns), 10, 11)
+        share = 0 if n in empty else 0.35
+        look = f"stroke:{colour(role)};stroke-width:1;fill:{colour(role)};"
+        picture.rect(box, f"{look}fill-opacity:{share:g}", radius=0)
+    return Box(x, y, 10 * columns, 11 * rows)
+
+
+def draw_layer(rows, length, d_model):
+    """Return two sequences, each with the first rows of one table added.
+
+    rows: of the table; length: of the sequences.
+    """
+    picture = Picture(
+        286,
+        f"Two sequences of {length} rows, and between them a table of {rows} "
+        f"rows. Its first {length} rows are added to both; the other "
+        f"{rows - length} are left out. Dropout then empties some cells.",
+    )
+    middle, top = 190, 26
+    half = 5 * d_model
+    picture.text(middle, 16, "table", role="key")
+    used = _grid(picture, middle - half, top, length, d_model, "key")
+    y = used.bottom[1] + 3
+    for n in range(rows - length):
+        box = Box(middle - half, y + 11 * n, 2 * half, 11)
+        picture.rect(box, f"stroke:{colour('mask')};stroke-width:1", radius=0)
+    left_out = y + 11 * (rows - length) + 16
+    picture.text(middle, left_out, "left out", role="mask", size=_SMALL)
+    for i, x in enumerate((66, 314)):
+        picture.text(x, 16, f"sequence {i}")
+        own = _grid(picture, x - half, top, length, d_model, "token")
+        plus = picture.plus(x, 134)
+        picture.arrow(own.bottom, plus.top)
+        side, into = (used.right, plus.left) if i else (used.left, plus.right)
+        bend = (x + middle) / 2
+        picture.arrow(side, (bend, side[1]), (bend, 134), into, role="key")
+        picture.arrow(plus.bottom, (x, 190))
+        at = "end" if i else "start"
+        picture.text(x + (-8 if i else 8), 170, "dropout", at=at)
+        empty = {(7 + 6 * i) * n % (length * d_model) for n in (1, 2, 4, 5)}
+        empty |= {3 + 8 * i, 20 + i, 32 + 5 * i}
+        _grid(picture, x - half, 194, length, d_model, "output", empty)
+    picture.text(middle, 228, "the same rows", role="key")
+    picture.text(middle, 245, "for both", role="key")
     return picture
 
 
