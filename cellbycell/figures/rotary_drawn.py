@@ -267,3 +267,36 @@ def draw_sorted_rows(to_halves, num_heads):
             p.arrow((140, y + 20 * row + 9), (234, y + 20 * place + 9),
                     role="query" if row < 2 else "key")  # fmt: skip
     return p
+
+
+def draw_models():
+    """Return three models, which differ in where positions come in."""
+    p = Picture(
+        232,
+        "Three stacks of embedding, attention and last layer. In the first, "
+        "positions are added between embedding and attention; in the second, "
+        "queries and keys are turned inside attention; the third has none.",
+    )
+    for x, name in ((2, "added"), (130, "rotary"), (258, "none")):
+        middle = x + 60
+        p.text(middle, 16, name, bold=True)
+        top = p.layer(x, 28, 120, "embedding")
+        deep = 50 if name == "rotary" else 28
+        box = p.layer(x, 172 - deep, 120, "", "query", height=deep)
+        p.text(middle, 190.5 - deep, "attention")
+        if name == "added":
+            plus = p.plus(middle, 92, role="output")
+            p.arrow(top.bottom, plus.top)
+            p.arrow(plus.bottom, box.top)
+            p.text(middle + 14, 96.5, "+ PE(p)", role="output", at="start")
+        else:
+            p.arrow(top.bottom, box.top)
+        if name == "rotary":
+            p.rect(
+                Box(x + 8, 150, 104, 18),
+                f"fill:{colour('output')};fill-opacity:.25",
+            )
+            p.text(middle, 163.5, "q, k turn by p", role="output", size=12)
+        last = p.layer(x, 196, 120, "last layer")
+        p.arrow(box.bottom, last.top)
+    return p

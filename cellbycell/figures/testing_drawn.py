@@ -303,3 +303,65 @@ def draw_constant_sum(rows):
         p.arrow(left.right, right.left)
         p.text(350, y + 19, "0", bold=True, role="wrong")
     return p
+
+
+def draw_shift_of_norm(values, shift):
+    """Return why a shift of zero hides that it is never added.
+
+    values: behind a norm, (D,); shift: of a model that is not new, (D,).
+    """
+    values, shift = np.asarray(values, float), np.asarray(shift, float)
+    p = Picture(
+        190,
+        "A norm's output with its shift added, and with the shift forgotten. "
+        "With a shift of zeros both are equal, and nothing is seen; with "
+        "other numbers they differ.",
+    )
+    p.text(84, 16, "shift")
+    p.text(194, 16, "added")
+    p.text(304, 16, "forgotten")
+    for y, row, verdict, role in (
+        (28, np.zeros_like(shift), "new: equal, the bug is not seen", "wrong"),
+        (112, shift, "random: different, the bug is seen", "value"),
+    ):
+        for x, numbers, kind in (
+            (40, row, "key"), (150, values + row, "token"),
+            (260, values, "token"),
+        ):  # fmt: skip
+            texts = [[f"{n:g}" for n in numbers.round(1)]]
+            p.matrix(x, y, [numbers], kind, texts=texts, cell=44, height=28)
+        p.text(238 + 11, y + 19, "=" if not row.any() else "≠", role=role,
+               bold=True)  # fmt: skip
+        p.text(40, y + 48, verdict, at="start", role=role)
+    return p
+
+
+def draw_seen_by(groups):
+    """Return all bugs as squares, by what it takes to see them.
+
+    groups: {what it takes: how many bugs}, three.
+    """
+    total = sum(groups.values())
+    told = ", ".join(f"{name} {count}" for name, count in groups.items())
+    p = Picture(
+        150,
+        f"{total} squares, a square for each bug, in three colours: {told}.",
+    )
+    roles = "query", "key", "wrong"
+    kinds = [
+        role
+        for role, count in zip(roles, groups.values(), strict=True)
+        for _ in range(count)
+    ]
+    for i, role in enumerate(kinds):
+        box = Box(2 + 21 * (i % 18), 6 + 20 * (i // 18), 18, 17)
+        p.rect(box, f"stroke:{colour(role)};fill:{colour(role)};"
+               "fill-opacity:.55", 2)  # fmt: skip
+    for i, ((name, count), role) in enumerate(
+        zip(groups.items(), roles, strict=True)
+    ):
+        y = 86 + 22 * i
+        p.rect(Box(2, y - 11, 13, 13), f"fill:{colour(role)};"
+               "fill-opacity:.55", 2)  # fmt: skip
+        p.text(24, y, f"{count}: {name}", at="start")
+    return p
