@@ -232,3 +232,37 @@ def draw_groups(heads, kept):
                 )
                 picture.line(box.bottom, key.top, role="key")
     return picture
+
+
+def draw_turns(prompt, written):
+    """Return what each call reads of a text, and the letter that it gives.
+
+    prompt: letters, read by the first call; written: one letter a call.
+    """
+    letters = [*prompt, *written]
+    picture = Picture(
+        30 + 34 * len(written),
+        f"The first call reads {prompt} and gives {written[0]}. Each later "
+        "call reads the one letter that the call before it gave; all others "
+        "are in the cache.",
+    )
+    step = 292 / len(letters)
+    for r, letter in enumerate(written):
+        y, end = 8 + 34 * r, len(prompt) + r
+        text = "prefill" if r == 0 else "decode"
+        picture.text(4, y + 17, text, at="start")
+        for i in range(end):
+            new = r == 0 or i == end - 1
+            role = "query" if new else "mask"
+            at = 62 + i * step
+            box = picture.token(at, y, letters[i], role, width=step - 2)
+            if new:
+                _filled(picture, box, role)
+        right = 62 + end * step
+        picture.arrow((right + 2, y + 12), (right + 18, y + 12), role="output")
+        picture.text(
+            right + 22, y + 17, letter, role="output", at="start", bold=True
+        )
+    y = 22 + 34 * len(written)
+    picture.text(62, y, "blue: read in this call", role="query", at="start")
+    return picture
