@@ -266,3 +266,25 @@ def draw_turns(prompt, written):
     y = 22 + 34 * len(written)
     picture.text(62, y, "blue: read in this call", role="query", at="start")
     return picture
+
+
+def draw_sizes(sizes):
+    """Return what the cache takes with fewer and fewer key heads, as bars.
+
+    sizes: {key heads: gibibytes}, the largest first.
+    """
+    told = ", ".join(f"{n} key heads {size:g}" for n, size in sizes.items())
+    picture = Picture(
+        8 + 34 * len(sizes), f"Bars of the cache's gibibytes: {told}."
+    )
+    largest = max(sizes.values())
+    for i, (count, size) in enumerate(sizes.items()):
+        y = 8 + 34 * i
+        text = f"{count} key head" + "s" * (count > 1)
+        picture.text(96, y + 17, text, at="end", role="key")
+        box = Box(104, y, 200 * size / largest, 24)
+        style = f"stroke:{colour('key')};fill:{colour('key')}"
+        picture.rect(box, style + ";fill-opacity:.3", radius=0)
+        text = f"{size:g} GiB"
+        picture.text(box.right[0] + 8, y + 17, text, at="start")
+    return picture
