@@ -232,3 +232,59 @@ def draw_groups(heads, kept):
                 )
                 picture.line(box.bottom, key.top, role="key")
     return picture
+
+
+def draw_turns(prompt, written):
+    """Return what each call reads of a text, and the letter that it gives.
+
+    prompt: letters, read by the first call; written: one letter a call.
+    """
+    letters = [*prompt, *written]
+    picture = Picture(
+        30 + 34 * len(written),
+        f"The first call reads {prompt} and gives {written[0]}. Each later "
+        "call reads the one letter that the call before it gave; all others "
+        "are in the cache.",
+    )
+    step = 292 / len(letters)
+    for r, letter in enumerate(written):
+        y, end = 8 + 34 * r, len(prompt) + r
+        text = "prefill" if r == 0 else "decode"
+        picture.text(4, y + 17, text, at="start")
+        for i in range(end):
+            new = r == 0 or i == end - 1
+            role = "query" if new else "mask"
+            at = 62 + i * step
+            box = picture.token(at, y, letters[i], role, width=step - 2)
+            if new:
+                _filled(picture, box, role)
+        right = 62 + end * step
+        picture.arrow((right + 2, y + 12), (right + 18, y + 12), role="output")
+        picture.text(
+            right + 22, y + 17, letter, role="output", at="start", bold=True
+        )
+    y = 22 + 34 * len(written)
+    picture.text(62, y, "blue: read in this call", role="query", at="start")
+    return picture
+
+
+def draw_sizes(sizes):
+    """Return what the cache takes with fewer and fewer key heads, as bars.
+
+    sizes: {key heads: gibibytes}, the largest first.
+    """
+    told = ", ".join(f"{n} key heads {size:g}" for n, size in sizes.items())
+    picture = Picture(
+        8 + 34 * len(sizes), f"Bars of the cache's gibibytes: {told}."
+    )
+    largest = max(sizes.values())
+    for i, (count, size) in enumerate(sizes.items()):
+        y = 8 + 34 * i
+        text = f"{count} key head" + "s" * (count > 1)
+        picture.text(96, y + 17, text, at="end", role="key")
+        box = Box(104, y, 200 * size / largest, 24)
+        style = f"stroke:{colour('key')};fill:{colour('key')}"
+        picture.rect(box, style + ";fill-opacity:.3", radius=0)
+        text = f"{size:g} GiB"
+        picture.text(box.right[0] + 8, y + 17, text, at="start")
+    return picture

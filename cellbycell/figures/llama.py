@@ -298,3 +298,64 @@ def draw_file(name, entry):
     text = f"= {rows} × {columns} numbers of {each} bytes"
     picture.text(376, 188, text, at="end")
     return picture
+
+
+def draw_match(shapes, missing, over):
+    """Return the tensors that a config asks for, against those of a file.
+
+    shapes: {name: shape}; missing: the name that the file lacks; over: the
+    one that the config does not ask for.
+    """
+    picture = Picture(
+        34 + 34 * len(shapes),
+        f"Left what the config asks for, right what the file has. {missing} "
+        f"is missing in the file, {over} is left over; the others are joined "
+        "by a line, with one shape.",
+    )
+    picture.text(83, 18, "the config asks", bold=True)
+    picture.text(297, 18, "the file has", bold=True)
+    for i, (name, shape) in enumerate(shapes.items()):
+        y, ends = 30 + 34 * i, []
+        for x, lacks in ((4, over), (218, missing)):
+            if name != lacks:
+                text = f"{name} {tuple(shape)}"
+                role = "wrong" if name in (missing, over) else "value"
+                ends.append(picture.layer(x, y, 158, text, role, 26))
+        if len(ends) == 2:
+            picture.line(ends[0].right, ends[1].left, role="value")
+        elif name == missing:
+            picture.text(218, y + 17, "missing", role="wrong", at="start")
+        else:
+            picture.text(162, y + 17, "left over", role="wrong", at="end")
+    return picture
+
+
+def draw_layer():
+    """Return a layer with the names of its equation."""
+    picture = Picture(
+        116,
+        "From left to right x goes through RMSNorm and attention and is "
+        "added to itself, which gives x'; x' goes through RMSNorm and SwiGLU "
+        "and is added to itself, which gives x''.",
+    )
+    y = 76
+    picture.text(10, y + 5, "x", bold=True)
+    parts = ((38, 44, "norm"), (94, 66, "attention"))
+    more = ((222, 44, "norm"), (278, 54, "SwiGLU"))
+    for start, boxes, plus, name in (
+        (18, parts, 176, "x′"), (196, more, 348, "x″"),
+    ):  # fmt: skip
+        at = start
+        for x, wide, text in boxes:
+            role = OLD if text == "attention" else NEW
+            box = picture.layer(x, y - 14, wide, text, role)
+            picture.arrow((at, y), box.left, width=1.2)
+            at = box.right[0]
+        picture.arrow((at, y), (plus - 8, y), width=1.2)
+        picture.plus(plus, y)
+        points = (start + 6, y), (start + 6, 32), (plus, 32), (plus, y - 8)
+        picture.arrow(*points, width=1.2)
+        picture.text(plus + 2, y + 28, name, bold=True)
+    picture.line((184, y), (196, y), width=1.2)
+    picture.arrow((356, y), (376, y), width=1.2)
+    return picture

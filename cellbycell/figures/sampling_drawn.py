@@ -57,8 +57,13 @@ def _share(x):
     return str(Fraction(float(x)).limit_denominator(32))
 
 
-def _bars(picture, probs, kept, left, floor, tall, *, step=34, texts=None):
-    """Draw bars; what is dropped has a dashed edge. Return their boxes."""
+def _bars(
+    picture, probs, kept, left, floor, tall, *, step=34, texts=None, above=999
+):
+    """Draw bars; what is dropped has a dashed edge. Return their boxes.
+
+    above: a height on the page that no text over a bar is below.
+    """
     boxes = []
     for i, (prob, stays) in enumerate(zip(probs, kept, strict=True)):
         size = tall * prob
@@ -70,7 +75,8 @@ def _bars(picture, probs, kept, left, floor, tall, *, step=34, texts=None):
         else:
             picture.rect(box, style + "stroke-dasharray:4 3", radius=0)
         if texts:
-            picture.text(box.top[0], box.y - 5, texts[i], size=12)
+            y = min(box.y, above) - 5
+            picture.text(box.top[0], y, texts[i], size=12)
         boxes.append(box)
     return boxes
 
@@ -104,7 +110,8 @@ def draw_cut(words, probs, rule, setting):
     )
     floor, step, second = 138, 34, 206
     tall = 140
-    _bars(picture, probs, kept, 6, floor, tall, texts=texts)
+    line = floor - tall * limit if rule == "min-p" else floor
+    _bars(picture, probs, kept, 6, floor, tall, texts=texts, above=line)
     after = [_share(x) for x in left_over[kept]]
     picture.text(6 + 170 / 2, 18, f"{rule} = {setting:g}", bold=True)
     picture.text(second + 170 / 2, 18, "what is drawn from", bold=True)
@@ -115,12 +122,13 @@ def draw_cut(words, probs, rule, setting):
                 x = start + i * step + 14
                 picture.text(x, floor + 16, word, size=11)
     count = int(kept.sum())
-    if count < len(probs):
+    if rule != "min-p":
         x = 6 + count * step - 3
         picture.line((x, 30), (x, floor), role="wrong", width=2, dashed=True)
-    if rule == "min-p":
-        y = floor - tall * limit
-        picture.line((3, y), (173, y), role="wrong", width=2, dashed=True)
+    else:
+        picture.line(
+            (3, line), (173, line), role="wrong", width=2, dashed=True
+        )
     picture.arrow((178, 84), (200, 84))
     _bars(
         picture, left_over[kept], kept[kept], second, floor, tall, texts=after
@@ -228,4 +236,49 @@ def draw_counts(counts):
                 picture.rect(box, _fill(role, 0.5), radius=0)
             if number > 20:
                 picture.text(box.top[0], y + 15, number, size=12)
+    return picture
+
+
+def draw_unsorted(words, probs, p):
+    """Return what is kept by top-p, sorted back and not sorted back.
+
+    probs (N,), of the words, in the vocabulary's order.
+    """
+    probs = np.asarray(probs, float)
+    order = np.argsort(-probs, kind="stable")
+    ranked = probs[order]
+    kept = np.cumsum(ranked) - ranked < p
+    back = kept[np.argsort(order)]
+    right, wrong = (
+        ", ".join(words[i] for i in np.flatnonzero(mask))
+        for mask in (back, kept)
+    )
+    picture = Picture(
+        186,
+        f"Five tokens, sorted by probability; at p = {p:g} the first "
+        f"{kept.sum()} places stay. Sorted back that is {right}; not sorted "
+        f"back it falls on {wrong}.",
+    )
+    everyone = np.arange(len(words))
+    for r, (name, row, mask, role) in enumerate(
+        (
+            ("the row", everyone, None, "token"),
+            ("sorted", order, kept, "query"),
+            ("sorted back", everyone, back, "query"),
+            ("not sorted", everyone, kept, "wrong"),
+        )
+    ):
+        y = 6 + 46 * r
+        picture.text(4, y + 17, name, at="start", role=role, size=12)
+        for i, word in enumerate(row):
+            stays = mask is not None and mask[i]
+            at = 84 + 59 * i
+            box = picture.token(
+                at, y, words[word], role if stays else "mask", width=56
+            )
+            if stays:
+                picture.rect(box, _fill(role, 0.25), radius=12)
+            if mask is None or r == 1:
+                text = _share(probs[word])
+                picture.text(box.top[0], y + 38, text, size=11)
     return picture
