@@ -279,3 +279,25 @@ def draw_sorted(order, heads):
         4, 145, "neighbours: the pairs that turn", at="start", size=12
     )
     return picture
+
+
+def draw_added(added):
+    """Return what fewer bits add to a loss.
+
+    added: {bits: what the loss is larger by}.
+    """
+    told = ", ".join(f"{b} bits {x:.2f}" for b, x in added.items())
+    picture = Picture(
+        20 + 30 * len(added),
+        f"Bars of what is added to the loss: {told}.",
+    )
+    largest = max(added.values())
+    picture.text(70, 14, "added to the loss", at="start", size=12)
+    for i, (bits, more) in enumerate(added.items()):
+        y = 22 + 30 * i
+        picture.text(58, y + 16, f"{bits} bits", at="end")
+        box = Box(70, y, max(256 * more / largest, 1), 22)
+        picture.rect(box, _filled("wrong", 0.4), 1)
+        text = f"{more:.2f}"
+        picture.text(box.right[0] + 8, y + 16, text, at="start")
+    return picture

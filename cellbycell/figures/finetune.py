@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .moving import show_mistake, show_states
+from .moving import show_break, show_states
 from .parts import table_cell, table_head
 
 SIGNS = ">ab=ab" + "<cd=dc" + ">e=e"
@@ -103,7 +103,7 @@ def _last_loss(model, ids, positions, mask, targets):
 
 
 def show_untold(make, told, other_ids, targets, texts, gaps_of, loss):
-    """Return the bet on a packed row whose texts are not told apart.
+    """Return a packed row, and the same where its texts are not told apart.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def show_untold(make, told, other_ids, targets, texts, gaps_of, loss):
                 "with another first text, the last is the same": moved < 0.01,
             }
         )
-    return show_mistake(
+    return show_break(
         "packed-mistake",
         *shown,
         passed,

@@ -277,3 +277,69 @@ def draw_step():
     picture.line((36, 54), (36, 140), role="mask", dashed=True)
     picture.text(44, 102, "the same", at="start", size=12)
     return picture
+
+
+def draw_batch(names, letters):
+    """Return a batch of names on two machines, and their shares.
+
+    names: of both machines together, half of them on each; letters: how many
+    letters and ends each machine has to predict.
+    """
+    half, total = len(names) // 2, sum(letters)
+    wide = 19
+    picture = Picture(
+        26 + 23 * len(names),
+        f"Names in cells, a dot at the end: {', '.join(names[:half])} on "
+        f"machine 0, {letters[0]} cells; {', '.join(names[half:])} on "
+        f"machine 1, {letters[1]} cells of {total}.",
+    )
+    for r, name in enumerate(names):
+        m = r // half
+        y, role = 4 + 23 * r + 14 * m, MACHINES[m]
+        for i, sign in enumerate([*name, "."]):
+            box = Box(4 + wide * i, y, wide, 20)
+            look = f"stroke:{colour(role)};fill:{colour(role)};"
+            picture.rect(box, look + "fill-opacity:.15", 0)
+            picture.text(box.top[0], y + 15, sign)
+    for m, count in enumerate(letters):
+        y, role = 40 + m * (23 * half + 14), MACHINES[m]
+        picture.text(376, y, f"machine {m}", role=role, at="end")
+        text = f"counts {count}/{total}"
+        picture.text(376, y + 20, text, role=role, at="end", bold=True)
+    return picture
+
+
+def draw_cut_layer(heads, d_ff):
+    """Return a layer of a Llama on two machines: what is cut, and two sums.
+
+    heads, d_ff: of the whole layer.
+    """
+    picture = Picture(
+        206,
+        f"A layer on two machines. Each has {heads // 2} of {heads} heads "
+        f"and {d_ff // 2} of {d_ff} hidden numbers; after the attention and "
+        "after the feed-forward layer, their outputs are added up.",
+    )
+    picture.text(190, 14, "embedding and norms: whole on both", size=12)
+    sums = [picture.plus(172, 110), picture.plus(338, 110)]
+    for m, role in enumerate(MACHINES[:2]):
+        y = 30 + 124 * m
+        title = y + 46 if m == 0 else y - 8
+        picture.text(86, title, f"machine {m}", role=role, size=12)
+        own = [str(m * heads // 2 + h) for h in range(heads // 2)]
+        picture.head(28, y, 116, "heads " + " and ".join(own), role)
+        block = picture.layer(212, y, 96, f"{d_ff // 2} of {d_ff}", role)
+        x = 172
+        end = sums[0].top if m == 0 else sums[0].bottom
+        picture.arrow((140, y + 14), (x, y + 14), end, role=role)
+        end = sums[1].top if m == 0 else sums[1].bottom
+        picture.arrow(block.right, (338, y + 14), end, role=role)
+        picture.arrow((196, 110), (196, y + 14), block.left, role=role)
+        picture.arrow((14, 110), (14, y + 14), (32, y + 14), role=role)
+    picture.line(sums[0].right, (196, 110))
+    picture.arrow(sums[1].right, (376, 110))
+    picture.text(84, 114, "x on both", size=12)
+    picture.line((14, 110), (50, 110))
+    picture.text(260, 114, "feed-forward", size=12)
+    picture.text(190, 200, "+ is an all-reduce", size=12)
+    return picture

@@ -1,0 +1,307 @@
+"""The drawings of *Teach an old model*: rows, masks, a change, a loss."""
+
+import numpy as np
+
+from .draw import Box, Picture, colour
+
+TEXTS = "query", "key", "value"  # a colour for each text of a row
+
+
+def _filled(role, share):
+    """Return the style of a box of a role, filled in part."""
+    return (
+        f"stroke:{colour(role)};fill:{colour(role)};fill-opacity:{share:.2f}"
+    )
+
+
+def draw_row(pairs):
+    """Return three texts of prompt and answer, and the row that they share.
+
+    pairs: (prompt, answer), the answer with its dot.
+    """
+    told = ", ".join(prompt + answer for prompt, answer in pairs)
+    picture = Picture(
+        196,
+        f"The texts {told}, each a prompt in a light and an answer in a dark "
+        "colour. Below, all of them but their dots stand in one row.",
+    )
+    cell, left = 23, 40
+    picture.text(62, 14, "prompt", size=12)
+    picture.text(156, 14, "answer", size=12)
+    at, y = 6, 148
+    for r, (prompt, answer) in enumerate(pairs):
+        role, top = TEXTS[r], 24 + 36 * r
+        picture.text(30, top + 17, r + 1, role=role, at="end", bold=True)
+        whole = prompt + answer
+        for i, sign in enumerate(whole):
+            dark = 0.5 if i >= len(prompt) else 0.12
+            box = Box(left + cell * i, top, cell, 24)
+            picture.rect(box, _filled(role, dark), 0)
+            picture.text(box.top[0], top + 17, sign)
+            if i == len(whole) - 1:
+                break
+            box = Box(at, y, cell, 24)
+            picture.rect(box, _filled(role, dark), 0)
+            picture.text(box.top[0], y + 17, sign)
+            at += cell
+        x = left + cell * len(whole) + 6
+        middle = at - cell * (len(whole) - 1) / 2
+        low = (middle, y - 4)
+        if r == 2:
+            picture.arrow((x, top + 12), (middle, top + 12), low, role=role)
+    picture.text(190, 188, "one row, 3 texts: who may see whom?", size=12)
+    return picture
+
+
+def draw_answer(prompt, answer):
+    """Return which tokens of a text the loss counts.
+
+    prompt, answer: signs; the answer has its end.
+    """
+    whole = prompt + answer
+    given, wanted = whole[:-1], whole[1:]
+    first = len(prompt) - 1
+    picture = Picture(
+        134,
+        f"The input {given}; below each sign the one that follows. Inside "
+        "the prompt they are hatched and do not count; the signs of "
+        f"{answer} count.",
+    )
+    cell, left = 34, 84
+    picture.text(74, 41, "input", at="end")
+    picture.text(74, 105, "next", at="end")
+    for i, (sign, after) in enumerate(zip(given, wanted, strict=True)):
+        role = "token" if i <= first else "output"
+        box = Box(left + cell * i, 24, cell, 24)
+        picture.rect(box, _filled(role, 0.14), 0)
+        picture.text(box.top[0], 41, sign)
+        low = Box(box.x, 88, cell, 24)
+        if i < first:
+            picture.rect(low, _filled("mask", 0.2), 0)
+            picture.line((low.x, 112), (low.x + cell, 88), role="mask")
+        else:
+            picture.rect(low, _filled("output", 0.45), 0)
+            picture.text(low.top[0], 105, after, bold=True)
+            picture.arrow((box.top[0], 50), (low.top[0], 86), role="output")
+    middle = left + cell * first / 2
+    picture.text(middle, 130, "given: not counted", role="mask", size=12)
+    middle = left + cell * (first + len(answer) / 2)
+    picture.text(middle, 130, "the loss", role="output", size=12)
+    picture.text(left + cell * len(prompt) / 2, 14, "prompt", size=12)
+    middle = left + cell * (len(prompt) + (len(answer) - 1) / 2)
+    picture.text(middle, 14, "answer", role="output", size=12)
+    return picture
+
+
+def draw_mask(signs, texts):
+    """Return the mask of a packed row: blocks along the diagonal.
+
+    signs: of T tokens; texts (T,): the number of each token's text.
+    """
+    count, cell, left, top = len(signs), 22, 116, 44
+    picture = Picture(
+        top + cell * count + 8,
+        f"A square of {count} queries and {count} keys, {signs}. Two "
+        "triangles of different colours: each token sees its own text up to "
+        "itself; between the texts all is blocked.",
+    )
+    picture.text(left - 34, top - 12, "query", at="end", size=12)
+    picture.text(left + cell * count + 6, top - 12, "key", at="start", size=12)
+    for t in range(count):
+        for s in range(count):
+            box = Box(left + cell * s, top + cell * t, cell, cell)
+            if texts[t] == texts[s] and s <= t:
+                role = TEXTS[int(texts[t]) - 1]
+                picture.rect(box, _filled(role, 0.45), 0)
+            else:
+                look = f"fill:{colour('mask')};fill-opacity:"
+                picture.rect(box, look + (".06" if s > t else ".25"), 0)
+        role, y = TEXTS[int(texts[t]) - 1], top + cell * t + 16
+        picture.text(left - 12, y, signs[t], role=role, bold=True)
+        x = left + cell * (t + 0.5)
+        picture.text(x, top - 12, signs[t], role=role, bold=True)
+    edge = Box(left, top, cell * count, cell * count)
+    picture.rect(edge, f"stroke:{colour('mask')}", 0)
+    own = int((texts == 1).sum())
+    x, y = left + cell * own / 2, top + cell * (own + (count - own) / 2)
+    picture.text(x, y - 2, "the other text:", size=12)
+    picture.text(x, y + 14, "blocked", size=12)
+    picture.text(
+        left + cell * (own + 2), top + 2.2 * cell, "the future", size=12
+    )
+    return picture
+
+
+def draw_low_rank(width, rank):
+    """Return a matrix, and beside it the two narrow ones of its change.
+
+    width: of a square matrix; rank: of the change.
+    """
+    side = 128
+    thin = max(side * rank / width, 5)
+    whole, few = width * width, 2 * rank * width
+    picture = Picture(
+        200,
+        f"A square W of {width} by {width}, {whole} numbers, which are "
+        f"frozen. Beside it a tall, narrow B of {width} by {rank} and a flat "
+        f"A of {rank} by {width}: {few} numbers, which are trained.",
+    )
+    top = 26
+    picture.rect(Box(8, top, side, side), _filled("token", 0.14), 0)
+    picture.text(72, top + 62, "W", bold=True, size=17)
+    picture.text(72, top + 84, "frozen", size=12)
+    picture.text(72, 16, f"{width} × {width}", size=12)
+    picture.text(72, top + side + 18, f"{whole:,} numbers", size=12)
+    picture.plus(158, top + side / 2)
+    picture.rect(Box(196, top, thin, side), _filled("output", 0.4), 0)
+    picture.text(196 + thin / 2, 16, f"{width} × {rank}", size=12)
+    picture.text(
+        196 + thin + 8,
+        top + 68,
+        "B",
+        role="output",
+        bold=True,
+        at="start",
+        size=17,
+    )
+    flat = Box(246, top + side / 2 - thin / 2, side, thin)
+    picture.rect(flat, _filled("key", 0.4), 0)
+    picture.text(310, flat.y - 8, f"{rank} × {width}", size=12)
+    picture.text(310, flat.y + thin + 18, "A", role="key", bold=True, size=17)
+    picture.text(290, top + side + 18, f"{few:,} numbers, trained", size=12)
+    picture.text(190, 192, "B A has the shape of W", size=12)
+    return picture
+
+
+def draw_change(x, down, up, scale):
+    """Return a Lora by hand: the way through W, and the way through A and B.
+
+    x (D,); down (C, D) and up (D, C) with a rank C of 1; W is the identity.
+    """
+    x, down, up = (np.asarray(y, float) for y in (x, down, up))
+    narrow = down @ x  # (C,)
+    change = scale * up @ narrow  # (D,)
+    total = x + change
+    picture = Picture(
+        172,
+        f"x is ({x[0]:g}, {x[1]:g}). Above, W leaves it as it is. Below, A "
+        f"adds it up to {narrow[0]:g}, B writes this into the second place, "
+        f"times {scale:g}. The sum is ({total[0]:g}, {total[1]:g}).",
+    )
+    given = picture.matrix(14, 62, x[:, None], name="x")
+    w = picture.matrix(116, 14, np.eye(2), name="W, frozen")
+    kept = picture.matrix(256, 14, x[:, None])
+    a = picture.matrix(84, 121, down, "key", name="A")
+    middle = picture.matrix(172, 121, narrow[:, None], "key")
+    b = picture.matrix(228, 110, up, "output", name="B")
+    added = picture.matrix(300, 110, change[:, None], "output")
+    plus = picture.plus(315, 76)
+    out = picture.matrix(344, 54, total[:, None], cell=34, name="y")
+    x0 = given.right
+    picture.arrow((x0[0] + 3, 78), (60, 78), (60, 36), (w.x - 3, 36))
+    picture.arrow((w.right[0] + 3, 36), (kept.x - 3, 36))
+    picture.arrow(
+        (x0[0] + 3, 90), (60, 90), (60, 132), (a.x - 3, 132), role="key"
+    )
+    picture.arrow((a.right[0] + 2, 132), (middle.x - 2, 132), role="key")
+    picture.arrow((middle.right[0] + 2, 132), (b.x - 2, 132), role="key")
+    picture.arrow(
+        (b.right[0] + 2, 132), (added.x - 2, 132), role="output",
+        text=f"· {scale:g}",
+    )  # fmt: skip
+    picture.arrow((kept.right[0] + 3, 36), (315, 36), plus.top)
+    picture.arrow((315, 108), plus.bottom, role="output")
+    picture.arrow(plus.right, (out.x - 2, 76))
+    return picture
+
+
+def draw_places():
+    """Return an adapter beside a weight, merged into it, and taken out."""
+    picture = Picture(
+        132,
+        "Three times a weight W: with an adapter beside it; with the adapter "
+        "added into it; and alone, as it was before.",
+    )
+    titles = "beside", "merged", "taken out"
+    for i, title in enumerate(titles):
+        left = 8 + 128 * i
+        picture.text(left + (57, 32, 32)[i], 16, title, bold=True)
+        picture.rect(Box(left, 32, 64, 64), _filled("token", 0.14), 0)
+        name = "W + B A" if i == 1 else "W"
+        if i == 1:
+            picture.rect(Box(left, 32, 64, 64), _filled("output", 0.25), 0)
+        picture.text(left + 32, 69, name)
+        if i == 0:
+            picture.rect(Box(left + 72, 32, 8, 64), _filled("output", 0.45), 0)
+            picture.text(left + 76, 110, "B", role="output", size=12)
+            picture.rect(Box(left + 86, 60, 28, 8), _filled("key", 0.45), 0)
+            picture.text(left + 100, 84, "A", role="key", size=12)
+        notes = "changed", "changed, as fast", "the base again"
+        picture.text(left + (57, 32, 32)[i], 126, notes[i], size=12)
+    return picture
+
+
+def draw_shares(shares):
+    """Return which share of two tasks comes out right, for some trainings.
+
+    shares: {training: (copied, reversed)}, from 0 to 1.
+    """
+    told = "; ".join(
+        f"{name}: {old:g} and {new:g}" for name, (old, new) in shares.items()
+    )
+    picture = Picture(
+        26 + 34 * len(shares),
+        f"Bars of what is copied and what is reversed. {told}.",
+    )
+    picture.text(186, 14, "copies", role="key")
+    picture.text(312, 14, "reverses", role="query")
+    for i, (name, both) in enumerate(shares.items()):
+        y = 24 + 34 * i
+        picture.text(126, y + 16, name, at="end")
+        for share, role, left in zip(
+            both, ("key", "query"), (136, 262), strict=True
+        ):
+            picture.rect(Box(left, y, 100, 22), _filled("mask", 0.06), 2)
+            if share:
+                bar = Box(left, y, 100 * share, 22)
+                picture.rect(bar, _filled(role, 0.5), 2)
+            picture.text(left + 50, y + 16, f"{share:.1f}", size=12)
+    return picture
+
+
+def draw_losses(losses):
+    """Return how far trainings move two losses from where they were.
+
+    losses: {training: (old language, new language)}; the first is before.
+    """
+    (_, before), *ways = losses.items()
+    moved = {
+        name: [round(a - b, 1) for a, b in zip(found, before, strict=True)]
+        for name, found in ways
+    }
+    told = "; ".join(
+        f"{name}: {old:+.1f} and {new:+.1f}"
+        for name, (old, new) in moved.items()
+    )
+    picture = Picture(
+        28 + 30 * len(moved),
+        f"Bars from zero: Polish rises to the right, Italian falls to the "
+        f"left. {told}.",
+    )
+    zero, unit = 246, 150
+    picture.text(zero - 6, 14, "Italian, learned", role="query", at="end")
+    picture.text(zero + 6, 14, "Polish, forgotten", role="key", at="start")
+    for i, (name, (old, new)) in enumerate(moved.items()):
+        y = 24 + 30 * i
+        picture.text(4, y + 19, name, at="start", size=12)
+        left = Box(zero + unit * new, y + 4, -unit * new, 20)
+        right = Box(zero, y + 4, unit * old, 20)
+        picture.rect(left, _filled("query", 0.4), 1)
+        picture.rect(right, _filled("key", 0.5), 1)
+        text = f"{new:+.1f}".replace("-", "−")
+        picture.text(left.top[0], y + 19, text, size=12)
+        picture.text(
+            right.right[0] + 6, y + 19, f"{old:+.1f}", at="start", size=12
+        )
+    picture.line((zero, 22), (zero, 24 + 30 * len(moved)), role="mask")
+    return picture
