@@ -39,7 +39,7 @@ def minutes(notebook):
             # The heading of a side road and its first paragraph are in sight.
             titles = titles[:-1]
             text = "\n\n".join(text.split("\n\n")[:2])
-        if part(titles) != "main":
+        if part(titles) != "main" or "Setup" in titles:
             continue
         if not is_code:
             text = re.sub(r"(?s)<details>.*?</details>", "", text)
