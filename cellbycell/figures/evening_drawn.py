@@ -50,8 +50,14 @@ def show_row(rows, letter="a"):
     return picture
 
 
-def show_sizes():
+def show_sizes(names, smol):
     """Draw the model of names beside SmolLM2, block upon block.
+
+    Parameters
+    ----------
+    names, smol
+        What `Model` is given for each: vocabulary, blocks, columns, heads,
+        heads of keys, hidden columns, base.
 
     Returns
     -------
@@ -59,21 +65,21 @@ def show_sizes():
         Two towers to one scale of blocks.
     """
     picture = Picture(
-        286, "the model of names, two blocks, beside SmolLM2, thirty blocks"
+        286,
+        f"the model of names, {names[1]} blocks, beside SmolLM2, {smol[1]}",
     )
-    for left, width, count, title, facts in (
-        (40, 50, 2, "names", "2 blocks, 64 columns, 4 heads"),
-        (214, 120, 30, "SmolLM2", "30 blocks, 576 columns, 9 heads"),
-    ):
+    towers = (40, 50, "names", names), (214, 120, "SmolLM2", smol)
+    for left, width, title, (_, blocks, columns, heads, *_) in towers:
         floor = 236
-        for block in range(count):
+        for block in range(blocks):
             y = floor - 7 * (block + 1)
             box = picture.layer(left, y, width, "", "output", height=6)
         middle = left + width / 2
         picture.text(middle, box.top[1] - 8, title, bold=True)
         picture.layer(left, floor + 4, width, "", "token", height=8)
-        start = max(middle, 92)
-        for line, text in enumerate(facts.split(", ", 1)):
-            picture.text(start, floor + 30 + 15 * line, text, size=12)
+        facts = f"{blocks} blocks", f"{columns} columns, {heads} heads"
+        for line, text in enumerate(facts):
+            y = floor + 30 + 15 * line
+            picture.text(max(middle, 92), y, text, size=12)
     picture.text(150, 244, "table", size=12)
     return picture
