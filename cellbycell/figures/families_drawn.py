@@ -280,3 +280,32 @@ def draw_table(differ, families):
     for r, part in enumerate(differ):
         picture.text(104, 100.5 + 20 * r, part, at="end")
     return picture
+
+
+def draw_reference():
+    """Draw how a decoder is compared: one folder, two programs, one text.
+
+    Returns
+    -------
+    Picture
+        A folder, Hugging Face's model and the book's decoder, and logits.
+    """
+    picture = Picture(
+        176, "one folder is read by the library and by our decoder; both get "
+        "the same ids, and the logits are compared",
+    )  # fmt: skip
+    folder = picture.layer(4, 70, 84, "folder", "token", 36)
+    for y, name, role in (
+        (14, "Hugging Face", "key"), (126, "run_decoder", "query"),
+    ):  # fmt: skip
+        box = picture.layer(134, y, 116, name, role, 36)
+        picture.arrow(folder.right, (110, 88), (110, y + 18), box.left)
+        logits = picture.layer(296, y, 76, "logits", "output", 36)
+        picture.arrow(box.right, logits.left)
+        edge = (334, 50) if y < 88 else (334, 126)
+        picture.line(edge, (334, 74 if y < 88 else 102), role="output")
+    picture.text(334, 94, "equal?", role="output", bold=True)
+    picture.text(192, 86, "token ids", bold=True)
+    picture.arrow((192, 74), (192, 50), role="token")
+    picture.arrow((192, 92), (192, 126), role="token")
+    return picture

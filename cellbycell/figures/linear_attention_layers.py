@@ -166,3 +166,31 @@ def draw_recall(writes, asked):
             4, y - 88 + 30 * (len(of) < 2), title, at="start", bold=True
         )
     return picture
+
+
+def draw_parts():
+    """Draw a text read whole, and in two parts that hand over what is kept.
+
+    Returns
+    -------
+    Picture
+        Eight tokens in one pass; five and three with states and keys between.
+    """
+    picture = Picture(
+        168, "a text in one pass, and in two that hand over states and keys: "
+        "the logits have to be equal",
+    )  # fmt: skip
+    letters = "abcdefgh"
+    for left, top, some in ((8, 8, letters), (8, 118, letters[:5])):
+        for i, letter in enumerate(some):
+            picture.token(left + 27 * i, top, letter, width=25)
+    for i, letter in enumerate(letters[5:]):
+        picture.token(232 + 27 * i, 118, letter, width=25)
+    whole = picture.layer(8, 46, 214, "one pass", "query", 28)
+    first = picture.layer(8, 82, 133, "first part", "query", 28)
+    second = picture.layer(232, 82, 79, "the rest", "query", 28)
+    picture.arrow(first.right, second.left, role="key", text="states, keys")
+    picture.layer(326, 46, 50, "logits", "output", 64)
+    picture.arrow(whole.right, (326, 60), role="output")
+    picture.arrow(second.right, (326, 96), role="output")
+    return picture
