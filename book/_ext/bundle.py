@@ -4,11 +4,14 @@ They are written as files of their own, a topic each; a reader's browser asks
 once for all of them.
 """
 
+import re
 from pathlib import Path
 
 OURS = Path(__file__).parents[1] / "_static"
 SCRIPTS = "tab_stops progress side_roads contents framework beside".split()
 STYLES = "text-font figure icons math custom".split()
+# Whole lines of comments, and what a line begins with.
+SAID = re.compile(r"(?ms)^ *//[^\n]*\n|/\*.*?\*/|^ +")
 PARTS = {
     "book.js": [f"{name}.js" for name in SCRIPTS],
     "book.css": [f"{name}.css" for name in STYLES],
@@ -35,7 +38,7 @@ def write(app):
     for bundle, names in PARTS.items():
         files = [OURS / name for name in names]
         files = [f if f.exists() else static / f.name for f in files]
-        texts = [file.read_text("utf-8") for file in files]
+        texts = [SAID.sub("", file.read_text("utf-8")) for file in files]
         (static / bundle).write_text("\n".join(texts), "utf-8")
 
 

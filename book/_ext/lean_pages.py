@@ -35,6 +35,7 @@ INLINE = re.compile(r"<script(?![^>]*\ssrc=)[^>]*>(.*?)</script>", re.S)
 # Sphinx marks the words of a search in the bars, too, and for ever; and it
 # has keys for a search and an index of its own.
 UNUSED = re.compile("sphinx_highlight|doctools")
+IDLE = re.compile(r"(?m)^ +|^ *//[^\n]*\n")  # of a script
 # Of the theme's buttons. On every page, as the search reads pages, too.
 HANDLERS = ["toggleFullScreen()", "window.print()"]
 # Names, operators, brackets and spaces, which have no colour of their own.
@@ -77,9 +78,14 @@ def hashes(scripts):
     return "".join(f" 'sha256-{text}'" for text in sorted(texts))
 
 
-def read_aloud(app, doctree):
-    """Leave in an alt text what is read, without the claims in comments."""
+def tidy_images(app, doctree):
+    """Leave an image its alt text, without the claims in comments.
+
+    Its size is that of its file: a size of its own would be a link, too.
+    """
     for image in doctree.findall(nodes.image):
+        image.attributes.pop("width", None)
+        image.attributes.pop("height", None)
         image["alt"] = re.sub(r"<!--.*?-->", "", image.get("alt", ""))
 
 
@@ -115,6 +121,7 @@ def lighten(app, name, template, context, doctree):
 
     if "body" in context:
         body = STYLE.sub("", MODEL.sub(put_aside, context["body"]))
+        body = INLINE.sub(lambda code: IDLE.sub("", code[0]), body)
         # It would be read instead of the title.
         body = body.replace(' aria-label="Toggle hidden content"', "")
         if name in chapters():
@@ -152,6 +159,10 @@ def leave_out_styles(app, exception):
         classes = re.findall(r"\.([\w-]+)", rule[0].partition("{")[0])
         return rule[0] if names.intersection(classes) else ""
 
+    for file in static.glob("mystnb*.css"):
+        style = file.read_text("utf-8")
+        style = re.sub(r"(?s)/\*.*?\*/|\n\s*", "", style).replace(" {", "{")
+        file.write_text(style, "utf-8")
     for theme in THEMES:
         style = (static / theme).read_text("utf-8")
         (static / theme).write_text(CLASSES_ALONE.sub(kept, style), "utf-8")
@@ -161,6 +172,6 @@ def setup(app):
     app.connect("build-finished", leave_out_styles)
     app.add_css_file("figure.css", priority=400)  # custom.css has more to say
     app.connect("builder-inited", write_style)
-    app.connect("doctree-read", read_aloud)
+    app.connect("doctree-read", tidy_images)
     # After the theme and other extensions, which add scripts.
     app.connect("html-page-context", lighten, priority=900)

@@ -108,7 +108,7 @@ def _wide(current):
     drawn, places = "", []
     for tick in TICKS:
         drawn += f'<path class="grid" d="M34 {down(tick)}H826"/>'
-        drawn += _text(0, down(tick) + 4, f"{tick:.1f}", "tick") + "\n"
+        drawn += _text(0, down(tick) + 4, f"{tick:.1f}", "scale") + "\n"
     for i, point in enumerate(points()):
         x, y = 74 + 92 * i, down(point["loss"])
         places.append((x, y))
@@ -133,7 +133,7 @@ def _tall(current):
     for tick in TICKS:
         x = along(tick)
         drawn += f'<path class="grid" d="M{x} 16V620"/>'
-        drawn += _text(x, 12, f"{tick:.1f}", "tick", "middle") + "\n"
+        drawn += _text(x, 12, f"{tick:.1f}", "scale", "middle") + "\n"
     for i, point in enumerate(points()):
         x, y = along(point["loss"]), 36 + 64 * i
         places.append((x, y))
