@@ -48,7 +48,12 @@ DPI = 100  # of a figure; one that is drawn denser is not shown larger
 # As the package writes it, where a picture gets a model.
 MODEL = re.compile(r"<script>(window\.namesModel = .*?)</script>", re.S)
 STYLE = re.compile(r'(?<=class="moving">)<style>.*?</style>', re.S)
-FIGURE_STYLE = ROOT / "cellbycell" / "figures" / "figure.css"
+FIGURES = ROOT / "cellbycell" / "figures"
+# What each moving picture brings along in a notebook, and the site has once.
+TOOLS = (FIGURES / "figure.js").read_text("utf-8").strip()
+TOOLS_NAMES = ", ".join(re.findall(r"(?m)^const (\w+)", TOOLS))
+TOOLS_CALL = f"const {{{TOOLS_NAMES}}} = figureTools(SHADES, SIGNED, data);"
+TOOLS_FILE = "figure_tools.js"
 # Files, and what on a page needs them.
 NEEDED_BY = {
     "math-font": "<math",
@@ -56,6 +61,7 @@ NEEDED_BY = {
     "design-tabs": 'class="sd-',
     "mystnb": 'class="cell',
     "graphviz": 'class="graphviz',
+    "figure_tools": 'class="moving"',
 }
 PICTURE = re.compile(r'<img(?=[^>]*\ssrc="[^"]*_images/([^"/]+)")')
 
@@ -107,7 +113,9 @@ def lighten(app, name, template, context, doctree):
             )
         ]
     for script in context["script_files"]:
-        script.attributes["defer"] = "defer"
+        # The scripts of pictures stand in the page, and need their tools.
+        if TOOLS_FILE not in str(script.filename):
+            script.attributes["defer"] = "defer"
     sources = {file: path for path, file in app.builder.images.items()}
 
     def place(picture):
@@ -121,6 +129,7 @@ def lighten(app, name, template, context, doctree):
 
     if "body" in context:
         body = STYLE.sub("", MODEL.sub(put_aside, context["body"]))
+        body = body.replace(TOOLS, TOOLS_CALL)
         body = INLINE.sub(lambda code: IDLE.sub("", code[0]), body)
         # It would be read instead of the title.
         body = body.replace(' aria-label="Toggle hidden content"', "")
@@ -129,8 +138,17 @@ def lighten(app, name, template, context, doctree):
         context["body"] = PICTURE.sub(place, PLAIN_CODE.sub(r"\1", body))
 
 
-def write_style(app):
-    write_static(app, "figure.css", FIGURE_STYLE.read_text("utf-8"))
+def write_once(app):
+    """Write what all moving pictures of the site share."""
+    style = (FIGURES / "figure.css").read_text("utf-8")
+    write_static(app, "figure.css", style)
+    tools = IDLE.sub("", TOOLS)
+    write_static(
+        app,
+        TOOLS_FILE,
+        f"const figureTools = (SHADES, SIGNED, data) => {{\n{tools}\n"
+        f"return {{{TOOLS_NAMES}}};\n}};\n",
+    )
 
 
 def write_static(app, name, text):
@@ -171,7 +189,8 @@ def leave_out_styles(app, exception):
 def setup(app):
     app.connect("build-finished", leave_out_styles)
     app.add_css_file("figure.css", priority=400)  # custom.css has more to say
-    app.connect("builder-inited", write_style)
+    app.add_js_file(TOOLS_FILE)
+    app.connect("builder-inited", write_once)
     app.connect("doctree-read", tidy_images)
     # After the theme and other extensions, which add scripts.
     app.connect("html-page-context", lighten, priority=900)
