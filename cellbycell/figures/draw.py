@@ -39,7 +39,15 @@ def _number(x):
 
 
 class Box:
-    """Where a part of a picture stands, for arrows to begin and end at."""
+    """Where a part of a picture stands, for arrows to begin and end at.
+
+    Parameters
+    ----------
+    x, y
+        Its upper left corner.
+    width, height
+        Its size.
+    """
 
     def __init__(self, x, y, width, height):
         self.x, self.y, self.width, self.height = x, y, width, height
