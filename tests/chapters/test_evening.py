@@ -44,22 +44,6 @@ def test_one_query_takes_home_what_the_picture_says(book):
     assert np.allclose(book["output"], (2.2879, 1.7121), atol=1e-4)
 
 
-def test_what_no_mask_gains_hangs_on_the_text(book):
-    """On code it loses: nobody trained the model to look ahead."""
-    torch, big = book["torch"], book["big"]
-    code = (BOOK / "evening.py").read_text("utf-8")
-    ids = torch.tensor([book["tokenizer"].encode(code).ids[:400]])
-
-    def loss():
-        with torch.no_grad():
-            logits = big(ids)[0][0, :-1]
-        return book["F"].cross_entropy(logits, ids[0, 1:]).item()
-
-    right = loss()
-    with book["patch"].multiple(book["Block"], **book["breaks"]["no mask"]):
-        assert loss() > right + 0.3
-
-
 def test_the_line_end_is_written_by_the_model(book):
     """Without it in the prompt, the first token is the line end."""
     torch = book["torch"]
