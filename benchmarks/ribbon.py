@@ -2,7 +2,7 @@
 
     python -m benchmarks.ribbon
 
-It writes, in a minute, what `cellbycell.figures.ribbon` draws; `make pages`
+It writes, in a minute, what `cellbycell.ribbon` draws; `make pages`
 then draws it for the landing page.
 """
 
@@ -13,7 +13,6 @@ import torch
 from torch import nn
 
 from cellbycell.figures.names_model import stored_config, stored_weights
-from cellbycell.figures.ribbon import FILE
 from cellbycell.names import (
     LETTERS,
     decode_names,
@@ -32,6 +31,7 @@ from cellbycell.pytorch import (
     llama_weights,
     name_loss,
 )
+from cellbycell.ribbon import FILE
 
 STARTS = "bkmns"  # as in One evening
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from docutils import nodes
 
-from cellbycell.figures.ribbon import points, ribbon
+from cellbycell.ribbon import points, ribbon
 
 NAMES = (
     '<p class="five">From <em>b, k, m, n, s</em>, after {steps} steps: '

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from benchmarks import ribbon as line
-from cellbycell.figures.ribbon import TICKS, points, ribbon
 from cellbycell.names import read_names, split_names
 from cellbycell.pytorch import name_loss
+from cellbycell.ribbon import TICKS, points, ribbon
 from tools.notebooks import Notebook
 from tools.settings import BOOK
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cellbycell.figures.hero import hero
 from cellbycell.figures.legend import legend
-from cellbycell.figures.ribbon import ribbon
+from cellbycell.ribbon import ribbon
 from tools.markdown import anchor, headings, sections
 from tools.notebooks import Notebook, label
 from tools.rules.exercises import EXERCISE

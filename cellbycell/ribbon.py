@@ -5,7 +5,7 @@ from html import escape
 from pathlib import Path
 
 __all__ = ["points", "ribbon"]
-FILE = Path(__file__).parents[1] / "data" / "ribbon.json"
+FILE = Path(__file__).parent / "data" / "ribbon.json"
 TITLE = "The loss on names that no model has read"
 TICKS = 3.4, 3.0, 2.6, 2.2  # nats a letter
 
