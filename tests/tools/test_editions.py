@@ -24,9 +24,9 @@ FEW = {("attention", "pytorch"), ("embedding", "tensorflow")}
 MAX_SCREENS = 25
 # The editions that are longer, and how long they may be. None is.
 LONGER = {
-    (name, framework): 26
-    for name in ("positional_encoding", "attention", "practice")
-    for framework in NAMES
+    ("positional_encoding", "pytorch"): 25.5,
+    ("positional_encoding", "tensorflow"): 25.5,
+    ("practice", "pytorch"): 25.5,
 }
 
 

@@ -15,8 +15,9 @@ from tools.markdown import headings
 from tools.notebooks import FOLDED, is_aside, parsed
 from tools.sheets.cells import names
 
-# What counts as a screen: so many lines; a line: so many words.
-LINES, WORDS, PICTURE = 40, 12, 15
+# What counts as a screen: so many lines; a line: so many words. A picture is
+# so many lines; a drawing says how high it is, and a line is so much of that.
+LINES, WORDS, PICTURE, DRAWN = 40, 12, 15, 15
 END = "## Side roads\n\nA first reading can do without them."
 
 
@@ -80,9 +81,18 @@ def screens(notebook):
         for output in cell.outputs:
             data = output.get("data", {})
             text = output.get("text") or data.get("text/plain", "")
-            is_picture = data.keys() - {"text/plain"}
-            lines += PICTURE if is_picture else len(text.splitlines())
+            if drawing := re.search(r'viewBox="0 0 \d+ ([\d.]+)"', svg(data)):
+                lines += float(drawing[1]) / DRAWN
+            elif data.keys() - {"text/plain"}:
+                lines += PICTURE
+            else:
+                lines += len(text.splitlines())
     return lines / LINES
+
+
+def svg(data):
+    """Return the drawing among the formats of an output, or ""."""
+    return data.get("image/svg+xml", "")
 
 
 def folded(text, name):
