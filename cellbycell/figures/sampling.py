@@ -36,13 +36,13 @@ def show_unsorted(keeps, theirs, logits, random_rows, spoken):
         passed.append(
             {
                 "the probabilities sum to one": np.allclose(sums, 1),
-                "our five tokens: those that Transformers keeps": bool(
+                "our five tokens: those that generate() keeps": bool(
                     (in_order == first).all()
                 ),
-                "random rows: as many as Transformers keeps": bool(
+                "random rows: as many as generate() keeps": bool(
                     (is_kept.sum(-1) == by_theirs.sum(-1)).all()
                 ),
-                "random rows: those that Transformers keeps": bool(
+                "random rows: those that generate() keeps": bool(
                     (is_kept == by_theirs).all()
                 ),
             }
