@@ -1,5 +1,7 @@
 """A first reading: what is folded, what opens it, where the reader is."""
 
+import re
+
 import pytest
 
 from tools.chromium import load
@@ -87,8 +89,14 @@ def test_contents_mark_where_the_reader_is(visit):
 
 @pytest.fixture
 def visit_with_empty_scripts(visit, tab):
-    """Return `visit`, for which every script is an empty file."""
-    tab.page.route("**/*.js*", lambda route: route.fulfill(body=""))
+    """Return `visit`, for which every script is an empty file.
+
+    Those of moving pictures stand in the page, and keep their tools.
+    """
+    tab.page.route(
+        re.compile(r"(?<!/figure_tools)\.js"),
+        lambda route: route.fulfill(body=""),
+    )
     yield visit
     tab.page.unroute_all()
 
@@ -114,4 +122,7 @@ def tops(visit):
 
 def test_nothing_jumps_under_the_reader(tops, visit_with_empty_scripts):
     page = visit_with_empty_scripts(CHAPTER, width=390)
-    assert page.evaluate(TOPS) == tops
+    texts, places = zip(*page.evaluate(TOPS), strict=True)
+    assert list(texts) == [text for text, _ in tops]
+    # Lines with a formula are up to half a pixel higher until its font is in.
+    assert places == pytest.approx([top for _, top in tops], abs=1)
