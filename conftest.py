@@ -12,7 +12,7 @@ from tools.rules.reading import minutes
 from tools.run import cells
 from tools.run.chapter import SECONDS
 from tools.run.compare import ENVIRONMENT
-from tools.settings import BOOK, NEED_MODEL, chapters, without_model
+from tools.settings import BOOK, chapters, need_model, without_model
 
 STEMS = {path.stem for path in paths()}
 
@@ -84,7 +84,7 @@ def pytest_collection_modifyitems(config, items):
     And what needs the published model, where its file is not here.
     """
     wanted = config.getoption("only")
-    lost = NEED_MODEL if without_model() else set()
+    lost = need_model() if without_model() else set()
     out = {
         item
         for item in items

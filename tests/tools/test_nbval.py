@@ -12,7 +12,7 @@ import sys
 
 from tools.notebooks import Notebook, paths
 from tools.run.compare import ENVIRONMENT
-from tools.settings import NEED_MODEL, without_model
+from tools.settings import need_model, without_model
 
 COMMAND = [
     *(sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env"),
@@ -21,7 +21,7 @@ COMMAND = [
 
 
 def test_nbval_as_published_accepts_every_cell_of_the_book(tmp_path):
-    left_out = NEED_MODEL if without_model() else {}
+    left_out = need_model() if without_model() else {}
     chosen = [path for path in paths() if path.stem not in left_out]
     for path in chosen:
         shutil.copy(path, tmp_path)

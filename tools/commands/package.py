@@ -9,6 +9,7 @@ the package alone. Everything else in cellbycell/ is written by hand.
 """
 
 import ast
+import re
 import shutil
 import subprocess
 import sys
@@ -49,7 +50,7 @@ def modules(notebooks):
     names = {part: {} for part in PARTS}  # a part -> module -> its names
     for notebook in notebooks:
         stem, imports = notebook.path.stem, imports_of(notebook)
-        title = notebook.cells[0].source.split("\n")[0].removeprefix("# ")
+        title = re.match("# ([^:\n]+)", notebook.cells[0].source)[1]
         of_part = exported(notebook)
         for part, cells in of_part.items():
             module = f"cellbycell.{part}.{stem}"
