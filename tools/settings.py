@@ -28,7 +28,12 @@ def table():
 
 def pages(parts):
     """Return the names of the pages of some parts, 'book/masks'."""
-    return [page["file"] for part in parts for page in part["chapters"]]
+    return [
+        page["file"]
+        for part in parts
+        for first in part["chapters"]
+        for page in [first, *first.get("sections", [])]
+    ]
 
 
 def contents():

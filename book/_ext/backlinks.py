@@ -1,9 +1,9 @@
-"""Say on two pages where the book has what they list.
+"""Say where the book has what two kinds of pages list.
 
-On the reference page: the section that builds a name of the package, which is
-the one with the cell, tagged `export`, that defines it. In the bibliography:
-the sections that link to a source; the list at a chapter's end is named, by
-the chapter, if no other has the link.
+On those of the package: the section that builds a name, which is the one with
+the cell, tagged `export`, that defines it. In the bibliography: the sections
+that link to a source; the list at a chapter's end is named, by the chapter, if
+no other has the link.
 """
 
 import ast
@@ -19,13 +19,15 @@ LINES = re.compile(r"\n(?=Raises |Sources?: )")
 
 
 def read_anew(app, env, *changes):
-    """Read both pages in each build: what they lead to may be new."""
-    return {REFERENCE, BIBLIOGRAPHY} & env.found_docs
+    """Read these pages in each build: what they lead to may be new."""
+    return {
+        p for p in env.found_docs if p.startswith((REFERENCE, BIBLIOGRAPHY))
+    }
 
 
 def add(app, doctree, page):
-    if page == REFERENCE:
-        add_builders(app, doctree)
+    if page.startswith(REFERENCE):
+        add_builders(app, doctree, page)
     elif page == BIBLIOGRAPHY:
         add_uses(app, doctree)
 
@@ -61,7 +63,7 @@ def skip(app, what, name, member, is_skipped, options):
     return is_skipped or member.type == "attribute"
 
 
-def add_builders(app, doctree):
+def add_builders(app, doctree, here):
     built = {}
     for page, tree in pages(app):
         for cell in tree.findall(nodes.container):
@@ -80,7 +82,7 @@ def add_builders(app, doctree):
             text = f"{chapter}: {title(section)}"
             line = nodes.paragraph("", "Built in ", classes=["built-in"])
             line += [
-                link(app, REFERENCE, page, section, text),
+                link(app, here, page, section, text),
                 nodes.Text("."),
             ]
             below = entry[-1].first_child_matching_class(addnodes.index)

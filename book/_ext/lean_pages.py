@@ -166,7 +166,10 @@ def shown_size(path):
 
 
 def leave_out_styles(app, exception):
-    """Drop the rules for classes that no page and no script names."""
+    """Drop the rules for classes that no page and no script names.
+
+    And let one style stand where it would be asked for.
+    """
     if exception or app.builder.format != "html":
         return
     static, names = Path(app.outdir, "_static"), set()
@@ -177,6 +180,10 @@ def leave_out_styles(app, exception):
         classes = re.findall(r"\.([\w-]+)", rule[0].partition("{")[0])
         return rule[0] if names.intersection(classes) else ""
 
+    # The theme's first style is one line, which asks for this one.
+    basic = (static / "basic.css").read_text("utf-8")
+    first = static / "styles" / "theme.css"
+    first.write_text(basic.replace("url(", "url(../"), "utf-8")
     for file in static.glob("mystnb*.css"):
         style = file.read_text("utf-8")
         style = re.sub(r"(?s)/\*.*?\*/|\n\s*", "", style).replace(" {", "{")

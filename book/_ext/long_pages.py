@@ -1,15 +1,15 @@
-"""Make the two longest pages short: a field that filters, folded arguments."""
+"""Make long pages short: a field that filters, folded arguments."""
 
 from docutils import nodes
 from sphinx import addnodes
 
 REFERENCE = "book/reference"
-LONG = {REFERENCE, "book/symptoms"}
+LONG = f"{REFERENCE}_", "book/symptoms"
 SHOWN, MOST = 2, 5
 
 
 def add_filter(app, name, template, context, doctree):
-    if name in LONG:
+    if name.startswith(LONG):
         app.add_js_file("filter.js")
 
 
@@ -18,7 +18,7 @@ def fold_arguments(app, doctree, page):
     for entry in [*doctree.findall(addnodes.desc_parameterlist)]:
         names = [part.astext().partition(":")[0] for part in entry]
         names = [name for name in names if name != "*"]
-        if page == REFERENCE and len(names) > MOST:
+        if page.startswith(REFERENCE) and len(names) > MOST:
             some = ", ".join(names[:SHOWN])
             said = f"({some} and {len(names) - SHOWN} more)"
             fold = f'<details class="arguments"><summary>{said}</summary>'

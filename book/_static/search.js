@@ -53,7 +53,7 @@ const USUAL = RegExp("^(What you will be|Notation|Setup|Summary|Exercise|"
   + "Further|Against)");
 const PLACES = [
   [/(bibliography|index|operate|teach|topics|versions)$/, 0.3],
-  [/(reference|wild)$/, 0.5], [/libraries$/, 0.8]];
+  [/(reference\w*|wild)$/, 0.5], [/libraries$/, 0.8]];
 
 const stem = (word) => {
   const base = word.toLowerCase().replace(/(?<=..[^su])s$/, "")

@@ -25,8 +25,9 @@ def test_each_name_is_there_with_its_docstring_and_its_section(part):
     names = ast.literal_eval(ast.parse(text).body[-1].value)
     assert names
     for name in names:
-        entry = article("book/reference").find(id=f"cellbycell.{part}.{name}")
-        assert entry, f"reference.md does not list {name}"
+        page = article(f"book/reference_{part}")
+        entry = page.find(id=f"cellbycell.{part}.{name}")
+        assert entry, f"reference_{part}.md does not list {name}"
         told = entry.find_next("dd").find_all("p", recursive=False)
         assert told[0].text[0].isupper(), name
         page, anchor = told[-1].a["href"].split("#")

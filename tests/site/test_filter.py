@@ -2,7 +2,7 @@
 
 import pytest
 
-SYMPTOMS, REFERENCE = "book/symptoms", "book/reference"
+SYMPTOMS, REFERENCE = "book/symptoms", "book/reference_pytorch"
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ SYMPTOMS, REFERENCE = "book/symptoms", "book/reference"
             "article > section > section > dl.py",
             "logits filter",
             "dl:has(> [id='cellbycell.pytorch.filter_logits'])",
-            "dl:has(> [id='cellbycell.checks.check_model'])",
+            "dl:has(> [id='cellbycell.pytorch.embed'])",
         ),
     ],
 )

@@ -70,7 +70,7 @@ how to add a causal mask in pytorch: masks#causal-masks masks#how-each-call
 key_padding_mask true or false: libraries#what-true-means-in-a-mask
 how much memory does the kv cache need: cache#bytes cache#what-a-token-costs
 quantize llama to 4 bit: bits#
-load a gguf file: bits#a-llama-from-a-file reference#reading-a-gguf-file
+load a gguf file: bits#a-llama-from-a-file reference_files#reading-a-gguf-file
 lora rank and alpha: finetune#a-change-of-low-rank finetune#alpha-without
 train on multiple gpus: parallel
 tensor parallelism: parallel#columns-then-rows
