@@ -15,6 +15,7 @@ from pathlib import Path
 
 import imagesize
 from docutils import nodes
+from PIL import Image
 from sphinx.jinja2glue import BuiltinTemplateLoader
 
 from tools.settings import ROOT, chapters
@@ -193,8 +194,19 @@ def leave_out_styles(app, exception):
         (static / theme).write_text(CLASSES_ALONE.sub(kept, style), "utf-8")
 
 
+def pack_pictures(app, exception):
+    """Give each plot a palette: it takes a third of the bytes."""
+    for file in Path(app.outdir).glob("_images/*.png"):
+        with Image.open(file) as plot:
+            if plot.mode == "RGBA" and not exception:  # else it has one
+                packed = plot.convert("RGB").quantize(256)
+                dpi = plot.info.get("dpi", (DPI, DPI))
+                packed.save(file, optimize=True, dpi=dpi)
+
+
 def setup(app):
     app.connect("build-finished", leave_out_styles)
+    app.connect("build-finished", pack_pictures)
     app.add_css_file("figure.css", priority=400)  # custom.css has more to say
     app.add_js_file(TOOLS_FILE)
     app.connect("builder-inited", write_once)
