@@ -9,6 +9,7 @@ import numpy as np
 
 from .backends.base import Ids, Unreadable, WrappedModel
 from .context import CheckContext
+from .model_io import begins_with_pads
 from .traces import distance, first_apart, matches
 from .verdicts import Failed, MissingArgument, NotRun, first_line
 
@@ -45,6 +46,8 @@ def cache_consistency(context: CheckContext) -> str:
     full = tuple(context.fill_pads(x, i) for i, x in enumerate(context.ids))
     few = max(1, min(4, length // 3))
     none, masks = {"mask": False}, {"mask": True}
+    if begins_with_pads(context.real):
+        masks["positions"] = True
     plans = [("one token at a time", full, few, 1, none)]
     if few + 3 <= length:
         plans.append(("three tokens at a time", context.ids, few, 3, masks))

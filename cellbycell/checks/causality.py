@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from .context import CheckContext
-from .gradients import draw_cotangent
+from .gradients import draw_cotangent, gradient_of
 from .influence import Influence, measure_influence
 from .traces import first_moved, matches
-from .verdicts import Failed, MissingArgument, NotRun, first_line
+from .verdicts import Failed, MissingArgument, NotRun
 
 # At most so many prefixes are computed.
 MAX_PREFIXES = 32
@@ -30,7 +30,13 @@ def causality(context: CheckContext) -> str:
     with pads and masks, then with full rows, no mask, and the default of
     use_cache=.
     """
-    context.refuse_two_way()
+    context.refuse_two_way(told=False)
+    if context.looks_both_ways:
+        raise Failed(
+            "Every token moves earlier outputs, and the model says that it is "
+            "an encoder: pass causal=False. If it should write texts, it has "
+            "no causal mask."
+        )
     refuse_leak(context, context.influence, context.real)
     count = len(context.influence.changes) + full_rows(context)
     return f"No token changes an earlier output ({count} changes)."
@@ -157,13 +163,7 @@ def causality_grad(context: CheckContext) -> str:
                 numbers[..., tokens[cut:]] = 0
             return numbers
 
-        try:
-            grad = context.copy().gradient(name, ids, cotangent)
-        except Exception as error:
-            raise NotRun(
-                f"no gradient of {name} can be computed here: "
-                f"{type(error).__name__}: {first_line(error)}"
-            ) from error
+        grad = gradient_of(context.copy(), name, ids, cotangent)
         if grad is None:
             raise NotRun(f"no gradient reaches {name}; see gradient_flow.")
         size = np.abs(grad[tokens]).max(axis=1)

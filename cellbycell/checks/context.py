@@ -214,8 +214,25 @@ class CheckContext:
             )
         return found
 
-    def refuse_two_way(self) -> None:
-        """Raise NotRun for a model that may look both ways."""
+    @cached_property
+    def looks_both_ways(self) -> bool:
+        """Whether a model that says it is an encoder sees later tokens."""
+        if not self.model.is_encoder():
+            return False
+        changes, moves = self.influence.changes, self.influence.moves
+        past = self.real[changes[:, 0]] & (
+            np.arange(moves.shape[1]) < changes[:, 1:]
+        )
+        moved = np.where(past, moves, 0).max(axis=1) > self.tolerance
+        return bool(moved[past.any(axis=1)].all())
+
+    def refuse_two_way(self, told: bool = True) -> None:
+        """Raise NotRun for a model that may look both ways.
+
+        told: whether `causality` has said so of an encoder.
+        """
+        if told and self.causal and self.looks_both_ways:
+            raise NotRun("an encoder, it seems: see causality.")
         if not self.causal:
             raise MissingArgument(
                 "causal=False: a token may attend to all others."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .context import CheckContext
-from .verdicts import Failed, MissingArgument
+from .verdicts import Failed, MissingArgument, Warned
 
 
 def context_dependence(context: CheckContext) -> str:
@@ -18,6 +18,7 @@ def context_dependence(context: CheckContext) -> str:
     same = (context.change(context.base, after) == 0) & last
     if same.any():
         row, position = np.argwhere(same)[0]
+        warn_of_selection(context)
         raise Failed(
             f"Exchanging all other tokens of sequence {row} does not change "
             f"the output at position {position}: check whether the mask is "
@@ -55,6 +56,7 @@ def token_influence(context: CheckContext) -> str:
     for what, still in kinds.items():
         if still.any():
             b, t = changes[still.argmax()]
+            warn_of_selection(context)
             raise Failed(
                 f"Changing the token at position {t} of sequence {b} does not "
                 f"change {what}: check what a position reads, whether logits "
@@ -65,6 +67,15 @@ def token_influence(context: CheckContext) -> str:
         f"Tokens change outputs from {-far.min()} positions before to "
         f"{far.max()} after."
     )
+
+
+def warn_of_selection(context: CheckContext) -> None:
+    """Raise Warned if the model lets a token read only some others."""
+    if found := context.model.selects(context.rows.shape[1]):
+        raise Warned(
+            f"Some tokens do not read each other, by selection ({found}). "
+            "Give rows in which each reads all, to test the rest."
+        )
 
 
 def source_dependence(context: CheckContext) -> str:

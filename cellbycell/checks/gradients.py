@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .backends.base import Cotangent, Ids
+from .backends.base import Cotangent, Ids, WrappedModel
 from .context import CheckContext
 from .verdicts import Failed, NotRun, Warned, first_line, listed
 
@@ -16,6 +16,19 @@ def draw_cotangent(shape: tuple[int, ...], where: np.ndarray) -> np.ndarray:
     """
     numbers = np.random.default_rng(0).normal(size=shape)
     return numbers * where.reshape(where.shape + (1,) * (len(shape) - 2))
+
+
+def gradient_of(
+    copy: WrappedModel, name: str, ids: Ids, cotangent: Cotangent
+) -> np.ndarray | None:
+    """Return a weight's gradient; raise NotRun if none can be computed."""
+    try:
+        return copy.gradient(name, ids, cotangent)
+    except Exception as error:
+        raise NotRun(
+            f"no gradient of {name} can be computed here: "
+            f"{type(error).__name__}: {first_line(error)}"
+        ) from error
 
 
 def gradient_flow(context: CheckContext) -> str:
@@ -45,6 +58,11 @@ def gradient_flow(context: CheckContext) -> str:
         )
     if unused and acts(context, unused):
         detached = [n for n in unused if acts(context, [n])] or unused
+        if chosen := context.model.selects(context.rows.shape[1]):
+            raise Warned(
+                f"No gradient reaches {listed(detached)}: by selection "
+                f"({chosen}), whose choice has none?"
+            )
         raise Failed(
             f"No gradient reaches {listed(detached)}, although the outputs "
             "depend on it: look for a detached tensor."

@@ -112,6 +112,11 @@ def tokens_in(
     return real
 
 
+def begins_with_pads(real: np.ndarray) -> bool:
+    """Return whether pads stand before the tokens of a row, real (B, T)."""
+    return bool((real.any(axis=1) & ~real[:, 0]).any())
+
+
 def named_parts(output: Any) -> Iterator[tuple[str, str, Any]]:
     """Yield (expression, name, part) for the parts of an output."""
     if isinstance(output, Mapping):
@@ -176,6 +181,8 @@ def find_loss(output: Any) -> Any:
     """Return the loss in an output; None if there is none."""
     if isinstance(output, tuple) and not hasattr(output, "_fields"):
         return output[0]
+    if not len(getattr(output, "shape", [0])):
+        return output  # the loss alone
     parts = {name: part for _, name, part in named_parts(output)}
     return parts.get("loss")
 

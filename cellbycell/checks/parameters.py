@@ -51,7 +51,7 @@ def say_equal(context: CheckContext, one: str, two: str) -> None:
             f"{said}: the table was copied to the last layer, not tied to it, "
             "so training will make them differ."
         )
-    if context.untrained:
+    if context.untrained or looks_new(context):
         raise Warned(
             f"{said} until training makes them differ: look for a seed in a "
             "loop, or for a copied layer, as in nn.TransformerEncoder."
@@ -61,6 +61,13 @@ def say_equal(context: CheckContext, one: str, two: str) -> None:
         "a copied layer, as in nn.TransformerEncoder, and initialise them "
         "again. For a new model, pass untrained=True."
     )
+
+
+def looks_new(context: CheckContext) -> bool:
+    """Return whether all scales of norms are one, as in a new model."""
+    weights = context.model.copy(as_is=True).weights()
+    scales = [w for name, w in weights if w.ndim == 1 and "norm" in name]
+    return bool(scales) and all((w == 1).all() or not w.any() for w in scales)
 
 
 def parameter_count(context: CheckContext) -> str:

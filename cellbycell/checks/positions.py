@@ -22,6 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from .context import CheckContext
+from .gradients import gradient_of
 from .verdicts import Failed, MissingArgument, NotRun
 
 # How much a ramp may bend by rounding alone.
@@ -96,7 +97,7 @@ def repeat_one(context: CheckContext) -> float:
     Sinks of attention are removed: they count tokens, as positions do.
     """
     ids = [x[:1] for x in context.ids]
-    ids[-1] = np.full_like(ids[-1], context.known[-1][0])
+    ids[-1] = np.full_like(ids[-1], with_a_row(context))
     copy = context.copy()
     copy.close_sinks()
     found = copy.outputs(tuple(ids)).reshape(1, ids[-1].shape[1], -1)
@@ -105,6 +106,18 @@ def repeat_one(context: CheckContext) -> float:
         context.refuse_coarse(spread)
         return 0.0
     return float(spread)
+
+
+def with_a_row(context: CheckContext) -> int:
+    """Return a known token whose row in the table says something.
+
+    That of a pad is often zeros: it has equal keys everywhere, turned or not.
+    """
+    found, known = context.copy().read_table(context.ids), context.known[-1]
+    if found is not None:
+        spread = np.ptp(found[1][known], axis=1)
+        known = known[spread > spread.max() / 100]
+    return int(known[0])
 
 
 def bend_of_ramp(context: CheckContext) -> float | None:
@@ -123,7 +136,7 @@ def bend_of_ramp(context: CheckContext) -> float | None:
     tokens = free[: min(RAMP_LENGTH, context.rows.shape[1])]
     if len(tokens) < 4:
         return None
-    one = table[context.known[-1][0]]
+    one = table[with_a_row(context)]
     rng = np.random.default_rng(0)
     direction = rng.normal(size=one.shape)
     ids = tuple([*(x[:1] for x in context.ids[:-1]), tokens[None]])
@@ -146,7 +159,7 @@ def bend_of_ramp(context: CheckContext) -> float | None:
         changed = dict(copy.weights())[name].copy()
         changed[tokens] = one
         copy.assign(name, changed)
-        grad = copy.gradient(name, ids, cotangent)
+        grad = gradient_of(copy, name, ids, cotangent)
         if grad is None:
             return None
         ramp = grad[tokens] @ direction * np.arange(len(tokens))

@@ -50,6 +50,11 @@ def run_check(
         return Result(
             name, "not run", str(reason), symptom, missing_argument=missing
         )
+    except NotImplementedError as error:
+        reason = first_line(error) or "something is not implemented"
+        return Result(
+            name, "not run", f"this cannot run here: {reason}", symptom
+        )
     except Exception as error:
         sentence = f"{type(error).__name__}: {first_line(error)}"
         return Result(name, "error", sentence, symptom, error)

@@ -6,6 +6,8 @@ from typing import Any
 from ..ribbon import points
 
 __all__ = ["show_names"]
+# Dark letters on a dark theme's ground would be lost: it brings its paper.
+STYLE = "background:var(--picture-paper,#fff);color:var(--book-text,#1d2433)"
 HEAD = "the model", "steps", "loss", "five names from the same beginnings"
 
 
@@ -47,4 +49,4 @@ def show_names(chapter: str) -> Any:
     head = "".join(f"<th>{word}</th>" for word in HEAD)
     lines = ("".join(f"<td>{word}</td>" for word in row) for row in rows)
     body = "".join(f"<tr>{line}</tr>" for line in lines)
-    return HTML(f"<table><tr>{head}</tr>{body}</table>")
+    return HTML(f'<table style="{STYLE}"><tr>{head}</tr>{body}</table>')

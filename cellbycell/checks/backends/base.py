@@ -36,6 +36,7 @@ class WrappedModel:
     if their name does not tell: at "tokens" or at "pads".
     """
 
+    model: Any
     eps: float
     names: Any
     pad_id: int | None
@@ -115,6 +116,17 @@ class WrappedModel:
     def kind(self, name: str) -> str:
         """Return the name of the class of the layer of this name."""
         raise NotImplementedError
+
+    def selects(self, length: int) -> str:
+        """Return what lets a token of so long rows read only some others.
+
+        An entry of the configuration or a layer; "" if none is known.
+        """
+        return ""
+
+    def is_encoder(self) -> bool:
+        """Return whether the model says that it looks both ways."""
+        return "encoder" in type(self.model).__name__.lower()
 
     def disable_dropout(self) -> None:
         """Set every rate of dropout so low that nothing is dropped."""

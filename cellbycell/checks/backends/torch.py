@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -20,8 +21,13 @@ from ..model_io import (
     find_logits,
     find_loss,
 )
+from ..verdicts import NotRun
 from .base import NO_RATE, Cotangent, Ids, seed_all, set_dropout
 from .torch_state import TorchState, as_array, tensors_in
+
+# Layers that choose a few keys for each token, and those that choose experts.
+SELECTS = re.compile("(?i)index|top_?k|chunk|sparse|select")
+ROUTES = re.compile("(?i)rout|gate|moe|expert")
 
 
 class TorchModel(TorchState):
@@ -345,6 +351,12 @@ class TorchModel(TorchState):
         """Return the model's own loss, and the gradient of its logits."""
         self.seeded()
         output = self.run(ids, labels=labels)
+        if isinstance(output, torch.Tensor):
+            raise NotRun(
+                "with labels= the model returns its loss alone, and this "
+                "check needs its logits, too: give loss=, a function of "
+                "logits and targets."
+            )
         logits, _ = find_logits(output, ids[-1].shape)
         loss = find_loss(output)
         return as_array(loss.detach()), self.gradient_by(loss, logits)
@@ -355,6 +367,24 @@ class TorchModel(TorchState):
             return None
         (grad,) = torch.autograd.grad(loss.sum(), x, allow_unused=True)
         return None if grad is None else as_array(grad)
+
+    def selects(self, length: int) -> str:
+        config = getattr(self.model, "config", None)
+        for name in ("attention_chunk_size", "index_topk"):
+            size = getattr(config, name, None)
+            if size is not None and size < length:
+                return f"{name}={size}"
+        for name, module in self.model.named_modules():
+            kind = type(module).__name__
+            if SELECTS.search(kind) and not ROUTES.search(kind):
+                return f"{name} ({kind})"
+        return ""
+
+    def is_encoder(self) -> bool:
+        can_generate = getattr(self.model, "can_generate", None)
+        if can_generate is not None and hasattr(self.model, "config"):
+            return not can_generate()
+        return super().is_encoder()
 
     def disable_dropout(self) -> None:
         self.drop(NO_RATE)

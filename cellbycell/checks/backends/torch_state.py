@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..model_io import named_parts, required
+from ..model_io import begins_with_pads, named_parts, required
 from .base import Ids, WrappedModel, generators_kept
 
 HALVES = {torch.float16, torch.bfloat16}
@@ -131,7 +131,7 @@ class TorchState(WrappedModel):
         self.call, self.step = call, step
         self.names = {} if call else arguments_of(model)
         self.required = required(self.names)
-        self.begins_with_pads = not self.real(ids)[-1][:, 0].all()
+        self.begins_with_pads = begins_with_pads(self.real(ids)[-1])
         types = {p.dtype for p in model.parameters() if p.is_floating_point()}
         self.half = types & HALVES
         self.eps = max(
@@ -158,6 +158,9 @@ class TorchState(WrappedModel):
             stack.enter_context(generators_kept())
             cuda = [device for device in devices if device.type == "cuda"]
             stack.enter_context(torch.random.fork_rng(cuda))
+            # A caller may have switched gradients off.
+            stack.enter_context(torch.inference_mode(False))
+            stack.enter_context(torch.enable_grad())
             torch.set_float32_matmul_precision("highest")
             stack.callback(torch.set_float32_matmul_precision, precision)
             stack.callback(self.restore)
