@@ -175,7 +175,16 @@ def test_what_a_real_model_says_is_safe_to_store(framework, change):
     assert said.gap > 0.02
 
 
-# From four hands on, which come back late
+def test_a_real_model_does_not_see_where_a_text_begins():
+    """By wish 3: the text invites the reader to guess it."""
+    old = "positions, self.base"
+    said = ask_smol(old, old.replace("positions", "positions + 1000"))
+    right = ask_smol()
+    assert said.answer == right.answer
+    assert said.loss == pytest.approx(right.loss, abs=1e-3)
+
+
+# Hands, which come back late
 
 
 @pytest.mark.parametrize("steps", [1, 6, 710])
