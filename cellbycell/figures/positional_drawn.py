@@ -360,23 +360,3 @@ def draw_norms(rows, position):
         (x, 6), (x, 14 + 40 * len(rows) + 20), role="key", dashed=True
     )
     return picture
-
-
-def draw_back(letters, steps):
-    """Return a row of letters, each of which fetches one steps back."""
-    picture = Picture(
-        136,
-        f"A row of {len(letters)} digits; from each position behind the "
-        f"first {steps} an arc goes to the digit {steps} places before it.",
-    )
-    boxes = picture.tokens(82, letters)
-    for p in range(steps, len(letters)):
-        first = p == steps
-        role, share = ("output", 0.3) if first else ("token", 0.08)
-        picture.arc(boxes[p].top, boxes[p - steps].top, share, role=role)
-    for p, box in enumerate(boxes):
-        picture.text(box.top[0], 124, p, size=_SMALL)
-    x = (boxes[0].top[0] + boxes[steps].top[0]) / 2
-    picture.text(x - 60, 22, f"position {steps}: answer {letters[0]}",
-                 role="output", at="start")  # fmt: skip
-    return picture

@@ -115,18 +115,17 @@ def _draw_waves(parts):
     )
 
 
-def show_drowned(trained, rows, table):
-    """Return what a model learns whose positions drown in loud tokens.
+def show_drowned(trained, rows):
+    """Return what a model of names learns if loud tokens drown positions.
 
     Parameters
     ----------
     trained
-        {"right": (model, losses), "wrong": ...}: models of PyTorch, whose
-        first layer gives the tokens' vectors and whose second adds positions.
+        {"right": (model, losses, held_out), "wrong": ...}: models of PyTorch,
+        whose first layer gives the tokens' vectors and whose second adds
+        positions; the losses of the training, and that on held-out names.
     rows
-        Letters that the models have not seen, a tensor (B, 8).
-    table
-        The vectors of the positions, (8, D).
+        Names that the models have not seen, a tensor of ids (B, T).
 
     Returns
     -------
@@ -134,37 +133,38 @@ def show_drowned(trained, rows, table):
         What a notebook shows.
     """
     written, passed = [], []
-    for model, losses in trained.values():
+    for model, losses, held_out in trained.values():
         logits = model(rows).detach()  # (B, T, N)
         x = model[0](rows).detach()  # (B, T, D)
         position = model[1](0 * x)  # (B, T, D)
         token = model[1](x) - position  # (B, T, D)
-        turned = model(rows.flip(1)).detach().flip(1)  # (B, T, N)
-        right = (logits[:, 3:].argmax(-1) == rows[:, :-3]).float().mean()
-        ends = {"last loss": losses[-1], "letters correct": right}
-        written.append([[name, f"{x:.1f}"] for name, x in ends.items()])
-        part = position.norm() ** 2 / (
-            position.norm() ** 2 + token.norm() ** 2
-        )
+        flipped = model(rows.flip(1)).detach().flip(1)  # (B, T, N)
+        ends = {"first loss": losses[0], "loss on new names": held_out}
+        written.append([[name, f"{x:.2f}"] for name, x in ends.items()])
+        turns = _turns(x.shape[-1], 4)  # (C,)
+        angles = np.outer(np.arange(x.shape[1]), turns)  # (T, C)
+        table = np.stack([np.sin(angles), np.cos(angles)], -1)  # (T, C, 2)
+        squares = position.norm() ** 2, token.norm() ** 2
         passed.append(
             {
                 "logits of the right shape, no NaN": logits.shape
-                == (*rows.shape, 10)
+                == (*rows.shape, logits.shape[-1])
                 and not logits.isnan().any(),
                 "the positions are the known numbers": np.allclose(
-                    position[0], table
+                    position[0], table.reshape(len(table), -1), atol=1e-5
                 ),
                 "the loss falls": losses[-1] < losses[0] - 0.2,
-                "the order of letters matters": (turned - logits).abs().max()
+                "the place of a letter matters": (flipped - logits).abs().max()
                 > 0.1,
-                "position: a tenth of the sum": part > 0.1,
+                "position: a tenth of the sum": squares[0]
+                > 0.1 * sum(squares),
             }
         )
     return show_break(
         "drowned-mistake",
         *written,
         passed,
-        "Shape, known numbers and the order pass: the positions are in the "
+        "Shape, known numbers and the place pass: the positions are in the "
         "sum, but beside the tokens they are too faint to learn from. Ask "
         "which share of the sum they are.",
     )

@@ -8,7 +8,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cellbycell.breaks import ask_smol
 from cellbycell.exercises.positional_encoding import vectors
+from cellbycell.ribbon import points
 
 pytestmark = pytest.mark.xdist_group("frameworks")
 
@@ -129,21 +131,69 @@ def test_tokens_are_scaled_and_positions_are_not(book, shape):
 
 
 @pytest.mark.parametrize("kind", ["", "_tf"])
-def test_only_the_positions_tell_the_trained_model_an_order(book, kind):
-    rows, order = book["new_rows"][:9], [7, 1, 4, 0, 2, 6, 3, 5]
-    rows = book["tf"].constant(rows) if kind else torch.tensor(rows)
-    for name, sees in ("with", True), ("without", False):
-        model = book[f"trained{kind}"][name][0]
-        error = book[f"order_error{kind}"](model, rows, order)
-        assert error > 1 if sees else error < 1e-3
+def test_only_positions_tell_when_a_name_is_over(book, kind):
+    """Without them a letter means the same wherever it stands."""
+    ids = np.full((1, 12), 1)
+    ids = book["tf"].constant(ids) if kind else torch.tensor(ids)
+    for name, model in book[f"models{kind}"].items():
+        logits = model(ids)
+        logits = logits.numpy() if kind else logits.detach().numpy()
+        spread = np.ptp(logits[0], axis=0).max()
+        assert spread > 1 if name == "with" else spread < 1e-4
 
 
 @pytest.mark.parametrize("kind", ["", "_tf"])
-def test_loud_tokens_learn_less_than_a_bag_of_letters(book, kind):
-    outcome = book[f"outcome{kind}"]
-    assert outcome["right"] == {"loss": 0.0, "correct": 1.0}
-    assert outcome["wrong"]["correct"] < book["bag"] - 0.05
-    assert book["position_share"](math.sqrt(32), 32) == pytest.approx(1 / 3)
+def test_loud_tokens_lose_most_of_what_positions_buy(book, kind):
+    held_out, loud = book[f"held_out{kind}"], book[f"loud_held_out{kind}"]
+    bought = held_out["without"] - held_out["with"]
+    assert bought > 0.06 and held_out["without"] - loud < bought / 3
+    assert book[f"loud_losses{kind}"][0] > 4 * math.log(30)
+    assert book["position_share"](math.sqrt(48), 48) == pytest.approx(1 / 3)
+
+
+def test_the_name_models_are_those_of_the_table_of_names(book):
+    stored = {p["chapter"]: p["loss"] for p in points()}
+    assert round(book["held_out"]["without"], 2) == stored["embedding"]
+    found = round(book["held_out"]["with"], 2)
+    assert found == stored["positional_encoding"]
+
+
+@pytest.mark.parametrize("kind", ["", "_tf"])
+def test_positions_make_two_dogs_of_one(book, kind):
+    mix, add = book[f"mix{kind}"], book[f"AddPositions{kind.upper()[1:]}"]()
+    x = book[f"sentences{kind}"]
+    alone, placed = np.asarray(mix(x)), np.asarray(mix(add(x)))
+    np.testing.assert_allclose(alone[0, 0], alone[1, 2], atol=1e-6)
+    assert np.abs(placed[0, 0] - placed[1, 2]).max() > 0.5
+
+
+@pytest.mark.parametrize("framework", ["pytorch", "tensorflow"])
+@pytest.mark.parametrize("change", ["0 * positions", "positions // 2"])
+def test_what_a_real_model_says_is_safe_to_store(framework, change):
+    old = "positions, self.base"
+    said = ask_smol(old, old.replace("positions", change), framework)
+    assert said.gap > 0.02
+
+
+def test_a_real_model_does_not_see_where_a_text_begins():
+    """By wish 3: the text invites the reader to guess it."""
+    old = "positions, self.base"
+    said = ask_smol(old, old.replace("positions", "positions + 1000"))
+    right = ask_smol()
+    assert said.answer == right.answer
+    assert said.loss == pytest.approx(right.loss, abs=1e-3)
+
+
+# Hands, which come back late
+
+
+@pytest.mark.parametrize("steps", [1, 6, 710])
+def test_hands_are_equally_far_apart_wherever_they_start(book, steps):
+    """What one position tells of the nearest, it tells of any two."""
+    for turns in book["ways"].values():
+        table = book["hands"](5000, turns)
+        found = np.linalg.norm(table[steps:] - table[:-steps], axis=1)
+        np.testing.assert_allclose(found, found[0], atol=1e-6)
 
 
 # The running example, and the share of a position
