@@ -50,8 +50,8 @@ def draw_layer():
     stream = 40
     _draw_order(picture, 0, stream, 142, norm_first=True)
     for y, text in [
-        (109, "each token alone"), (145, "a copy, of steady size"),
-        (251, "what the others offer"), (287, "a copy, of steady size"),
+        (88, "each token alone"), (124, "a copy, of steady size"),
+        (230, "what the others offer"), (266, "a copy, of steady size"),
     ]:  # fmt: skip
         picture.text(202, y, text, at="start", size=12)
     return picture
