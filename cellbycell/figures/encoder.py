@@ -113,7 +113,7 @@ def show_way(layers, x, mask):
             | {"chosen": [0, 1]},
             {"label": "where the norm stands", "name": "order"}
             | order
-            | {"chosen": [0]},
+            | {"chosen": [1]},
             {"label": "layer", "name": "layer"} | layer,
         ],
         state,

@@ -38,6 +38,25 @@ def draw_branch(picture, stream, low, high, x, parts, wide=98):
     picture.plus(stream, high)
 
 
+def draw_layer():
+    """Return a pre-norm layer beside its stream, and what each part is for."""
+    alt = (
+        "A thick arrow, the residual stream, goes up from x. A branch leaves "
+        "it, passes a norm and attention, and returns to a plus; a second "
+        "one does so with a norm and feed-forward. Nothing stands on the "
+        "stream."
+    )
+    picture = Picture(330, alt)
+    stream = 40
+    _draw_order(picture, 0, stream, 142, norm_first=True)
+    for y, text in [
+        (88, "each token alone"), (124, "a copy, of steady size"),
+        (230, "what the others offer"), (266, "a copy, of steady size"),
+    ]:  # fmt: skip
+        picture.text(202, y, text, at="start", size=12)
+    return picture
+
+
 def draw_orders():
     """Return a layer in both orders, the residual stream at its left."""
     alt = (
@@ -47,24 +66,29 @@ def draw_orders():
         "each plus. Pre-norm: a norm stands in each branch, before its "
         "sub-layer, and none on the stream."
     )
-    picture = Picture(342, alt)
+    picture = Picture(346, alt)
     for left, title in [(0, "post-norm"), (192, "pre-norm")]:
-        stream, x, gaps = left + 34, left + 124, []
         picture.text(left + 96, 16, title, bold=True)
-        picture.text(stream, 334, "x", role="query", bold=True)
-        for low, name, role in [
-            (302, "attention", "key"), (160, "feed-forward", "value")
-        ]:  # fmt: skip
-            parts = [(name, role, 28)]
-            gaps.append((low - 106, low - 90))
-            if title == "pre-norm":
-                parts.insert(0, ("norm", "output", 24))
-            else:
-                picture.layer(stream - 26, low - 137, 52, "norm", "output", 24)
-                gaps.append((low - 137, low - 113))
-            draw_branch(picture, stream, low, low - 98, x, parts)
-        draw_stream(picture, stream, 318, 8, gaps)
+        _draw_order(picture, 16, left + 34, left + 124, title == "pre-norm")
     return picture
+
+
+def _draw_order(picture, top, stream, x, norm_first):
+    """Draw a layer: its stream at `stream`, its branches at x."""
+    gaps = []
+    picture.text(stream, top + 320, "x", role="query", bold=True)
+    for low, name, role in [
+        (top + 288, "attention", "key"), (top + 146, "feed-forward", "value")
+    ]:  # fmt: skip
+        parts = [(name, role, 28)]
+        gaps.append((low - 106, low - 90))
+        if norm_first:
+            parts.insert(0, ("norm", "output", 24))
+        else:
+            picture.layer(stream - 26, low - 137, 52, "norm", "output", 24)
+            gaps.append((low - 137, low - 113))
+        draw_branch(picture, stream, low, low - 98, x, parts)
+    draw_stream(picture, stream, top + 304, 8, gaps)
 
 
 def draw_angles(series):
@@ -186,43 +210,43 @@ def draw_network(d_model, d_ff, tokens):
 
 
 def draw_add_and_norm(x, change):
-    """Return a sum and its norm, in numbers.
+    """Return a norm, a sub-layer and a sum, in numbers.
 
     Parameters
     ----------
     x, change
-        A row, and what a sub-layer returns for it.
+        A row, and what a sub-layer returns for its norm.
     """
     x, change = np.asarray(x, float), np.asarray(change, float)
-    total = x + change
-    centred = total - total.mean()
+    centred = x - x.mean()
     normed = centred / np.sqrt((centred**2).mean())
-    told = [" ".join(f"{n:g}" for n in row) for row in (x, change, total)]
+    rows = x, normed, change, x + change
+    told = [" ".join(f"{n:g}" for n in row) for row in rows]
     alt = (
-        f"The row x, {told[0]}, goes straight to a plus; a branch of it goes "
-        f"through the sub-layer, which returns {told[1]}. The sum is "
-        f"{told[2]}, and the norm of the sum {normed[0]:g} to {normed[-1]:g}."
+        f"The row x, {told[0]}, goes straight up to a plus. A branch of it is "
+        f"normalised, {told[1]}, and goes through the sub-layer, which "
+        f"returns {told[2]}. The sum is {told[3]}."
     )
-    picture = Picture(214, alt)
-    wide = 4 * 32
-    rows = [(176, x, "token"), (92, total, "token"), (16, normed, "output")]
-    for y, numbers, role in rows:
-        picture.matrix(30, y, [numbers], role, cell=32, height=26)
-    stream = 30 + wide / 2
-    picture.text(22, 194, "x", at="end", bold=True)
-    picture.arrow((stream, 175), (stream, 157), role="query", width=STREAM)
-    picture.plus(stream, 148)
-    picture.arrow((stream, 139), (stream, 119), role="query", width=STREAM)
-    box = picture.layer(240, 176, 116, "sub-layer f", "key", 26)
-    picture.arrow((30 + wide, 189), (239, 189))
-    picture.matrix(234, 135, [change], "key", cell=32, height=26)
-    picture.arrow(box.top, (298, 162))
-    picture.arrow((233, 148), (stream + 9, 148))
-    norm = picture.layer(stream - 32, 54, 64, "norm", "output", 24)
-    picture.line((stream, 91), (stream, 79), role="query", width=STREAM)
-    picture.arrow(norm.top, (stream, 43), role="query", width=STREAM)
-    picture.text(170, 110, "x + f(x)", at="start")
-    picture.text(170, 34, "LN(x + f(x))", at="start")
+    picture = Picture(258, alt)
+    stream, x_branch = 94, 298
+    for x_left, y, numbers, role in [
+        (30, 224, x, "token"), (30, 16, rows[3], "token"),
+        (234, 150, normed, "output"), (234, 64, change, "key"),
+    ]:  # fmt: skip
+        picture.matrix(x_left, y, [numbers], role, cell=32, height=26)
+    picture.text(22, 242, "x", at="end", bold=True)
+    picture.line((158, 237), (x_branch, 237))
+    norm = picture.layer(x_branch - 32, 192, 64, "norm", "output", 24)
+    picture.arrow((x_branch, 237), (x_branch, 217))
+    picture.arrow(norm.top, (x_branch, 177))
+    box = picture.layer(x_branch - 58, 106, 116, "sub-layer f", "key", 26)
+    picture.arrow((x_branch, 149), (x_branch, 133))
+    picture.arrow(box.top, (x_branch, 91))
+    picture.arrow((233, 77), (stream + 9, 77))
+    picture.arrow((stream, 223), (stream, 86), role="query", width=STREAM)
+    picture.plus(stream, 77)
+    picture.arrow((stream, 68), (stream, 43), role="query", width=STREAM)
+    picture.text(170, 34, "x + f(LN(x))", at="start")
     return picture
 
 
@@ -286,48 +310,27 @@ def draw_parameters(parts):
 
 
 def draw_losses(losses, floor):
-    """Return losses of one layer and of four, on a line for each model.
+    """Return losses on a line, one for each model.
 
     Parameters
     ----------
     losses
-        {model: (loss of one layer, loss of four)}.
+        {model: its loss}.
     floor
         A loss that a model reaches without reading, which is marked.
     """
-    told = "; ".join(
-        f"{name}: {one:.2f}, {four:.2f}"
-        for name, (one, four) in losses.items()
-    )
-    alt = f"Losses on a line, of 1 layer and of 4 layers. {told}."
-    picture = Picture(68 + 40 * len(losses), alt)
+    told = "; ".join(f"{name}: {loss:.2f}" for name, loss in losses.items())
+    picture = Picture(50 + 34 * len(losses), f"Losses on a line. {told}.")
     low, unit = 2.55, 400  # where the line begins, and what 1 takes on it
-    at = 140 + unit * (floor - low)
-    bottom = 34 + 40 * len(losses)
-    picture.line((at, 26), (at, bottom), role="wrong", dashed=True)
-    picture.text(at, bottom + 18, "letters alone", role="wrong", size=12)
-    for x, text, layers in [(150, "1 layer", 1), (240, "4 layers", 4)]:
-        _dot(picture, x, 12, layers)
-        picture.text(x + 12, 16, text, at="start", size=12)
-    for r, (name, pair) in enumerate(losses.items()):
-        y = 54 + 40 * r
+    at = 150 + unit * (floor - low)
+    bottom = 14 + 34 * len(losses)
+    picture.line((at, 6), (at, bottom), role="wrong", dashed=True)
+    picture.text(at, bottom + 18, "frequencies", role="wrong", size=12)
+    for r, (name, loss) in enumerate(losses.items()):
+        y, x = 26 + 34 * r, 150 + unit * (loss - low)
         picture.text(4, y + 4.5, name, at="start")
-        ends = [140 + unit * (loss - low) for loss in pair]
-        picture.line((ends[0], y), (ends[1], y), role="query")
-        order = sorted(zip(ends, pair, (1, 4), strict=True))
-        for (x, loss, layers), side in zip(order, (-1, 1), strict=True):
-            _dot(picture, x, y, layers)
-            crowded = abs(ends[0] - ends[1]) < 40 or abs(x - at) < 16
-            anchor = ("end", "middle", "start")[1 + side * crowded]
-            text = f"{loss:.2f}"
-            picture.text(
-                x + 2 * side * crowded, y - 9, text, at=anchor, size=12
-            )
+        picture.line((150, y), (x, y), role="query")
+        box = Box(x - 5.5, y - 5.5, 11, 11)
+        picture.rect(box, f"fill:{colour('query')}", 5.5)
+        picture.text(x - 10, y - 7, f"{loss:.2f}", at="end", size=12)
     return picture
-
-
-def _dot(picture, x, y, layers):
-    """Draw a dot: small and grey for one layer, large and blue for more."""
-    role, size = ("token", 8) if layers == 1 else ("query", 11)
-    box = Box(x - size / 2, y - size / 2, size, size)
-    picture.rect(box, f"fill:{colour(role)}", size / 2)

@@ -39,10 +39,9 @@ def _widen(x):
 
 
 def normalise(x, epsilon=1e-5):
-    """Give each row a mean of zero and a variance of one.
+    """Give each row of x (..., D) a mean of zero and a variance of one.
 
-    x (..., D); result (..., D), of x's type; whole numbers become float32.
-    A row of equal numbers becomes zeros.
+    The result has x's type; whole numbers become float32.
     Source: Ba et al. 2016, section 3.
     """
     x, wide = _widen(x)
@@ -53,9 +52,8 @@ def normalise(x, epsilon=1e-5):
 
 
 class LayerNorm(nn.Module):
-    """Normalise each row, then scale and shift each column.
+    """Normalise each row of x (..., D), scale and shift each column.
 
-    x (..., D); result (..., D).
     Source: Ba et al. 2016, section 3.
     """
 
@@ -90,9 +88,8 @@ class RMSNorm(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """Two linear layers with a ReLU between them, at each position alone.
+    """Two linear layers with a ReLU between, for each row of x (..., D).
 
-    x (..., D); result (..., D).
     Source: Vaswani et al. 2017, section 3.3.
     """
 
@@ -153,9 +150,7 @@ class EncoderLayer(nn.Module):
     Raises ValueError if num_heads does not divide d_model.
     """
 
-    def __init__(
-        self, d_model, num_heads, d_ff, norm_first=False, dropout=0.0
-    ):
+    def __init__(self, d_model, num_heads, d_ff, norm_first=False, dropout=0):
         super().__init__()
         self.attention = MultiHeadAttention(d_model, num_heads, dropout)
         self.feed_forward = FeedForward(d_model, d_ff, dropout)
@@ -177,13 +172,7 @@ class Encoder(nn.Module):
     """
 
     def __init__(
-        self,
-        num_layers,
-        d_model,
-        num_heads,
-        d_ff,
-        norm_first=False,
-        dropout=0.0,
+        self, num_layers, d_model, num_heads, d_ff, norm_first=False, dropout=0
     ):
         super().__init__()
         self.layers = nn.ModuleList(

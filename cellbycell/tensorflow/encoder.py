@@ -38,10 +38,9 @@ def _widen_tf(x):
 
 
 def normalise_tf(x, epsilon=1e-5):
-    """Give each row a mean of zero and a variance of one.
+    """Give each row of x (..., D) a mean of zero and a variance of one.
 
-    x (..., D); result (..., D), of x's type; whole numbers become float32.
-    A row of equal numbers becomes zeros.
+    The result has x's type; whole numbers become float32.
     Source: Ba et al. 2016, section 3.
     """
     x, wide = _widen_tf(x)
@@ -52,9 +51,8 @@ def normalise_tf(x, epsilon=1e-5):
 
 
 class LayerNormTF(keras.layers.Layer):
-    """Normalise each row, then scale and shift each column.
+    """Normalise each row of x (..., D), scale and shift each column.
 
-    x (..., D); result (..., D).
     Source: Ba et al. 2016, section 3.
     """
 
@@ -91,9 +89,8 @@ class RMSNormTF(keras.layers.Layer):
 
 
 class FeedForwardTF(keras.layers.Layer):
-    """Two linear layers with a ReLU between them, at each position alone.
+    """Two linear layers with a ReLU between, for each row of x (..., D).
 
-    x (..., D); result (..., D).
     Source: Vaswani et al. 2017, section 3.3.
     """
 
@@ -162,9 +159,7 @@ class EncoderLayerTF(keras.layers.Layer):
     Raises ValueError if num_heads does not divide d_model.
     """
 
-    def __init__(
-        self, d_model, num_heads, d_ff, norm_first=False, dropout=0.0
-    ):
+    def __init__(self, d_model, num_heads, d_ff, norm_first=False, dropout=0):
         super().__init__()
         self.attention = MultiHeadAttentionTF(d_model, num_heads, dropout)
         self.feed_forward = FeedForwardTF(d_model, d_ff, dropout)
@@ -187,13 +182,7 @@ class EncoderTF(keras.layers.Layer):
     """
 
     def __init__(
-        self,
-        num_layers,
-        d_model,
-        num_heads,
-        d_ff,
-        norm_first=False,
-        dropout=0.0,
+        self, num_layers, d_model, num_heads, d_ff, norm_first=False, dropout=0
     ):
         super().__init__()
         self.layers = [

@@ -136,3 +136,26 @@ def test_a_narrow_model_lacks_what_it_says_and_no_more(book):
             assert torch.equal(stack.norm(x), x) == (kind == "no norm")
         moved = abs(logits[0] - logits[1]).max().item()
         assert (moved > 1e-3) == passes
+
+
+# Post-norm: a training with a warm-up, and a small start
+
+
+def test_a_warm_up_of_one_step_is_the_training_of_all_chapters(book):
+    rows = book["train_rows"][:200]
+    one, other = (book["narrow_model"]("whole", 1) for _ in range(2))
+    book["learn_warm"](one, rows, 1, steps=3)
+    book["learn"](other, rows, steps=3)
+    for ours, theirs in zip(one.parameters(), other.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+
+
+def test_a_small_start_makes_what_is_added_small(book):
+    model = book["narrow_model"]("whole", 2, norm_first=False)
+    layer = model[2].encoder.layers[1]
+    x = torch.sin(torch.arange(96.0)).reshape(1, 3, 32)
+    before = layer.attention(x, x, x), layer.feed_forward(x)
+    book["start_small"](model)
+    after = layer.attention(x, x, x), layer.feed_forward(x)
+    for small, whole in zip(after, before, strict=True):
+        assert torch.allclose(6 * small, whole, atol=1e-5)
