@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .context import CheckContext
-from .model_io import as_rows
+from .model_io import IGNORED, as_rows
 from .registry import CHECKS
 from .verdicts import listed
 
@@ -51,6 +51,8 @@ def rows_of(
     if min(x.min() for x in ids) < 0:
         raise ValueError("there are negative ids: -100 is only for targets")
     wanted = None if targets is None else as_rows(targets, "targets")
+    if wanted is not None:
+        wanted[wanted == -1] = IGNORED  # as nanoGPT has it
     if wanted is not None and wanted.shape != ids[-1].shape:
         raise ValueError(
             f"targets are {wanted.shape}, but the ids are {ids[-1].shape}: "

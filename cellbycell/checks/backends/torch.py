@@ -56,6 +56,8 @@ class TorchModel(TorchState):
             named["labels"] = self.tensor(labels)
         if positions or (mask and self.begins_with_pads):
             named |= self.positions(ids)
+        if "targets" in self.wants:
+            named["targets"] = self.tensor(ids[-1])
         return self.call_with(ids, named, self.masks(ids, mask))
 
     def positions(self, ids: Ids, start: int = 0) -> dict[str, torch.Tensor]:
@@ -146,6 +148,15 @@ class TorchModel(TorchState):
         """Return the logits as a tensor, and note where they are."""
         output = self.run(ids, **options)
         found, where = find_logits(output, ids[-1].shape)
+        last = found.shape[:2] == (len(ids[-1]), 1) != ids[-1].shape
+        if last and "targets" in {*self.names} - self.wants:
+            # As nanoGPT: without targets, the last position alone.
+            self.wants.add("targets")
+            self.note(
+                "Without targets= the model returns the last position alone, "
+                "so it gets its ids as targets; its own loss is not asked."
+            )
+            return self.logits(ids, **options)
         self.note_output(where)
         return found
 

@@ -118,6 +118,7 @@ class TorchState(WrappedModel):
         step: Callable | None = None,
     ) -> None:
         self.notes, self.reinitialised = [], {}
+        self.wants: set[str] = set()  # arguments; shared by all copies
         if hasattr(model, "_orig_mod"):
             model = model._orig_mod  # type: ignore[assignment]
             self.note(

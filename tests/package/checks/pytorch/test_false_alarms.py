@@ -181,3 +181,40 @@ def test_a_new_decoder_of_copies_gets_a_warning():
     nn.init.normal_(model.decoder.layers[0].norm1.weight)  # no longer new
     report = check_model(model, source, ids)
     assert not_fine(report) == {"duplicate_weights"}
+
+
+class NanoGPT(nn.Module):
+    """As nanoGPT: without targets, the logits of the last position alone."""
+
+    def __init__(self, causal=True):
+        super().__init__()
+        torch.manual_seed(0)
+        self.wte, self.wpe = nn.Embedding(50, 32), nn.Embedding(64, 32)
+        self.c_attn, self.c_proj = nn.Linear(32, 96), nn.Linear(32, 32)
+        self.lm_head, self.causal = nn.Linear(32, 50, bias=False), causal
+
+    def forward(self, idx, targets=None):
+        x = self.wte(idx) + self.wpe(torch.arange(idx.shape[1]))
+        parts = self.c_attn(x).unflatten(-1, (3, 4, 8)).transpose(1, 3)
+        found = nn.functional.scaled_dot_product_attention(
+            *parts.unbind(2), is_causal=self.causal
+        )
+        x = x + self.c_proj(found.transpose(1, 2).flatten(-2))
+        if targets is None:
+            return self.lm_head(x[:, [-1]]), None
+        logits = self.lm_head(x)
+        loss = nn.functional.cross_entropy(
+            logits.flatten(0, 1), targets.flatten(), ignore_index=-1
+        )
+        return logits, loss
+
+
+def test_nanogpt_is_asked_for_all_positions():
+    rows = [[5, 6, 7, 8, 9, 3], [4, 9, 8, 2, 1, 7]]
+    targets = [[*row[1:], -1] for row in rows]
+    report = check_model(NanoGPT(), rows, targets=targets)
+    assert not_fine(report) == set()
+    assert report["target_alignment"].status == "passed"
+    assert any("ids as targets" in note for note in report.notes)
+    leaks = not_fine(check_model(NanoGPT(causal=False), rows))
+    assert {"causality", "causality_grad", "prefix_consistency"} <= leaks
