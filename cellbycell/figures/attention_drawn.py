@@ -32,113 +32,120 @@ def draw_question(words):
     return picture
 
 
-def draw_way(words, query, keys, values):
+def draw_way(words, asks, query, keys, values):
     """Return the way of one query to its output, number by number.
 
-    words: of the S keys; query (K,), keys (S, K), values (S, V); the query is
-    that of the last word.
+    words: of the S keys; asks: which of them has the query, by its place;
+    query (K,), keys (S, K), values (S, V).
     """
     dots = keys @ query  # (S,)
     scores = dots / math.sqrt(len(query))  # (S,)
     weights = np.exp(scores) / np.exp(scores).sum()  # (S,)
     output = weights @ values  # (V,)
     told = ", ".join(
-        f"{word} {weight:.1f}"
+        f"{word} {weight:.2f}"
         for word, weight in zip(words, weights, strict=True)
     )
     picture = Picture(
-        244,
-        f"The query of {words[-1]} meets three keys; dot products, divided by "
-        f"{math.sqrt(len(query)):g}, become the weights {told}, which mix "
-        f"three values into the output ({output[0]:.1f}, {output[1]:.1f}).",
+        96 + 30 * len(words) + 54,
+        f"The query of {words[asks]} meets {len(words)} keys; dot products, "
+        f"divided by {math.sqrt(len(query)):g}, become the weights {told}, "
+        f"which mix the values into the output ({output[0]:.2f}, "
+        f"{output[1]:.2f}).",
     )
-    chip = picture.token(4, 8, words[-1], "query", width=44)
-    asks = picture.vector(80, 9, query, "query", cell=24)
-    picture.arrow(chip.right, (62, 20), role="query")
-    x, y = asks.bottom
+    chip = picture.token(4, 8, words[asks], "query", width=58)
+    wanted = picture.vector(92, 9, query, "query", cell=22)
+    picture.arrow(chip.right, (74, 20), role="query")
+    x, y = wanted.bottom
     picture.arrow((x, y + 3), (x, y + 24), role="query")
     picture.text(x + 10, y + 18, "meets each key", at="start", size=12)
-    heads = ((128, "key"), (198, "q · k"), (232, "÷ 2"), (276, "weight"))
-    for at, text in (*heads, (352, "value")):
+    heads = ((136, "key"), (204, "q · k"), (236, "÷ 2"), (282, "weight"))
+    for at, text in (*heads, (356, "value")):
         picture.text(at, 76, text, role=text, size=12)
     for s, word in enumerate(words):
-        y = 86 + 34 * s
-        picture.token(4, y, word, width=44)
-        picture.vector(80, y + 1, keys[s], "key", cell=24)
-        picture.text(198, y + 17, f"{dots[s]:g}")
-        picture.text(232, y + 17, f"{scores[s]:g}")
-        bar = Box(254, y + 4, 40 * weights[s], 16)
+        y = 86 + 30 * s
+        picture.token(4, y, word, "query" if s == asks else "token", width=58)
+        picture.vector(92, y + 1, keys[s], "key", cell=22)
+        picture.text(204, y + 17, f"{dots[s]:g}")
+        picture.text(236, y + 17, f"{scores[s]:g}")
+        bar = Box(256, y + 4, 40 * weights[s], 16)
         picture.rect(bar, f"fill:{colour('query')};fill-opacity:.55", radius=2)
-        picture.text(bar.right[0] + 4, y + 17, f"{weights[s]:.1f}", at="start")
-        last = picture.vector(328, y + 1, values[s], "value", cell=24)
+        text = f"{weights[s]:.2f}"
+        picture.text(bar.right[0] + 4, y + 17, text, at="start", size=12)
+        last = picture.vector(334, y + 1, values[s], "value", cell=22)
     x, y = last.bottom
-    picture.arrow((x, y + 4), (x, y + 34), role="output")
-    mixed = " + ".join(
-        f"{w:.1f} · ({a:g}, {b:g})"
-        for w, (a, b) in zip(weights, values, strict=True)
-    )
-    picture.text(4, y + 50, f"{mixed}  =", at="start")
-    texts = [[f"{x:.1f}" for x in output]]
-    picture.vector(328, y + 35, output, "output", texts=texts, cell=24)
+    picture.arrow((x, y + 4), (x, y + 32), role="output")
+    picture.text(290, y + 48, "each value times its weight, summed", at="end")
+    texts = [[f"{x:.2f}" for x in output]]
+    picture.vector(314, y + 33, output, "output", texts=texts, cell=32)
     return picture
 
 
-def draw_table(query, keys):
+def draw_table(names, query, keys):
     """Return all dot products, where a query's row and a key's column meet.
 
-    query (T, K), keys (S, K).
+    names: of the T queries; query (T, K), keys (S, K).
     """
+    dots = query @ keys.T  # (T, S)
     picture = Picture(
-        190,
-        "Three queries as rows at the left, four keys as columns at the top. "
-        "Where a row and a column meet stands their dot product, 0 or 100.",
+        206,
+        f"{len(query)} queries as rows at the left, {len(keys)} keys as "
+        "columns at the top. Where a row and a column meet stands their dot "
+        f"product, {dots.min():g} or {dots.max():g}.",
     )
-    queries = picture.matrix(
-        48, 92, query, "query", cell=30, rows=["1", "2", "3"]
-    )
-    top = picture.matrix(176, 10, np.transpose(keys), "key", cell=38)
-    crossed = picture.matrix(176, 92, query @ keys.T, "token", cell=38)
-    picture.text(queries.top[0], 82, "queries", role="query")
-    picture.text(top.x - 8, 46, "keys", role="key", at="end")
+    queries = picture.matrix(48, 112, query, "query", cell=26, rows=names)
+    top = picture.matrix(186, 10, np.transpose(keys), "key", cell=30)
+    crossed = picture.matrix(186, 112, dots, "token", cell=30)
+    picture.text(queries.top[0], 104, "queries", role="query")
+    picture.text(top.x - 8, 58, "keys", role="key", at="end")
     picture.arrow(
-        (queries.right[0] + 4, 125), (crossed.x - 3, 125), role="query"
+        (queries.right[0] + 4, 145), (crossed.x - 3, 145), role="query"
     )
     picture.arrow(
-        (top.bottom[0], 79), (top.bottom[0], 90), role="key", width=1
+        (top.bottom[0], 99), (top.bottom[0], 110), role="key", width=1
     )
-    picture.text(
-        crossed.bottom[0], 176, "a softmax in each row makes weights", size=12
-    )
+    said = "a softmax in each row makes weights"
+    picture.text(crossed.right[0], 196, said, at="end", size=12)
     return picture
 
 
-def draw_roles(word, jobs):
+def draw_roles(word, x, projections, jobs):
     """Return the three vectors that are made of one token's vector.
 
-    jobs: what the query, the key and the value of the word say, in two lines.
+    x (D,); projections: of query, key and value, (D, ...) each; jobs: what
+    the query, the key and the value of the word say.
     """
-    picture = Picture(
-        190,
-        f"The vector of {word} is multiplied by three matrices, which gives "
-        "its query, its key and its value, each with a job of its own.",
+    made = [x @ projection for projection in projections]
+    told = ", ".join(
+        f"{role} ({', '.join(f'{n:g}' for n in vector)})"
+        for role, vector in zip(("query", "key", "value"), made, strict=True)
     )
-    picture.token(4, 66, word, width=54)
-    x = picture.matrix(5, 96, np.ones((1, 4)), texts=[[""] * 4], cell=13)
-    picture.text(x.bottom[0], 134, "x", bold=True)
-    for i, (role, size) in enumerate((("query", 3), ("key", 3), ("value", 2))):
-        y = 14 + 62 * i
-        box = picture.layer(108, y, 38, "", role)
-        picture.text(box.top[0] - 3, y + 19, "W")
-        picture.text(box.top[0] + 10, y + 14, "QKV"[i], size=10)
-        start = x.right[0] + 3, x.right[1]
-        picture.arrow(start, (105, box.left[1]), role=role)
-        picture.arrow(box.right, (168, box.left[1]), role=role)
-        made = picture.vector(
-            186, y + 3, np.ones(size), role, texts=[[""] * size], cell=16
+    picture = Picture(
+        282,
+        f"The vector of {word} is multiplied by three matrices, which gives "
+        f"its {told}, each with a job of its own.",
+    )
+    picture.token(4, 104, word, width=62)
+    drawn = picture.matrix(4, 134, [x], cell=16, name="x")
+    parts = zip(("query", "key", "value"), projections, made, strict=True)
+    for i, (role, projection, vector) in enumerate(parts):
+        y = 10 + 92 * i
+        box = picture.matrix(102, y, projection, role, cell=16, height=18)
+        picture.text(box.bottom[0] - 4, y + 86, "W", role=role)
+        picture.text(box.bottom[0] + 8, y + 81, "QKV"[i], role=role, size=10)
+        (one,) = np.flatnonzero(x)
+        row = Box(box.x, y + 18 * one, box.width, 18)
+        picture.rect(
+            row, f"stroke:{colour(role)};stroke-width:2.5;fill:none", 0
         )
-        for line, text in enumerate(jobs[i]):
-            at = made.right[0] + 10, y + 11 + 16 * line
-            picture.text(*at, text, at="start")
+        start = drawn.right[0] + 3, drawn.right[1]
+        picture.arrow(start, (box.x - 3, row.left[1]), role=role)
+        picture.arrow(
+            (box.right[0] + 2, row.left[1]), (186, row.left[1]), role=role
+        )
+        end = picture.vector(202, row.y - 2, vector, role, cell=16)
+        at = end.right[0] + 8, row.y + 14
+        picture.text(*at, jobs[i], at="start")
     return picture
 
 

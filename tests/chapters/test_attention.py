@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cellbycell.figures.attention_drawn import draw_way
+
 pytestmark = pytest.mark.xdist_group("frameworks")
 
 
@@ -123,3 +125,22 @@ def test_the_trained_head_reads_no_later_letter(book, kind):
         changed[:, at] = (rows[:, at] + 7) % 30
         gaps = np.abs(logits_of(changed) - logits).max(axis=(0, 2))
         assert gaps[:at].max() < 1e-5 and gaps[at:].min() > 1e-3
+
+
+# One token's way
+
+
+def test_the_drawn_way_ends_where_attend_does(book, twins):
+    picture = draw_way(
+        book["words"], 2, book["asks"][1], book["keys"], book["values"]
+    )
+    for attend in twins("attend"):
+        output, weights = attend(book["asks"], book["keys"], book["values"])
+        assert "({:.2f}, {:.2f})".format(*output[1]) in picture.alt
+        assert f"Life {weights[1, 0]:.2f}, is" in picture.alt
+
+
+def test_three_matrices_make_the_query_and_the_value_that_were_made_up(book):
+    kinds, wanted, says = (book[name] for name in ("kinds", "wanted", "says"))
+    assert np.array_equal((kinds @ wanted)[[0, 2, 5]], book["asks"])
+    assert np.array_equal(kinds @ says, book["values"])
