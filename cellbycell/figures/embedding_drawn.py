@@ -86,27 +86,6 @@ def draw_padded(sentences, ids, pad_id):
     return picture
 
 
-def draw_apart(tokens, distance):
-    """Return three tokens at the corners of a triangle of equal sides."""
-    told = f"{distance:.2f}"
-    picture = Picture(
-        172,
-        f"{', '.join(tokens)} at the corners of a triangle; each side is "
-        f"{told} long.",
-    )
-    corners = (190, 22), (120, 143), (260, 143)
-    picture.line((183, 34), (127, 131), width=1)
-    picture.line((197, 34), (253, 131), width=1)
-    picture.line((150, 143), (230, 143), width=1)
-    for x, y, at in (
-        (146, 84, "end"), (234, 84, "start"), (190, 162, "middle"),
-    ):  # fmt: skip
-        picture.text(x, y, told, at=at)
-    for (x, y), token in zip(corners, tokens, strict=True):
-        picture.token(x - 30, y - 12, token, width=60)
-    return picture
-
-
 def draw_product(token, token_id, table, back=False):
     """Return a one-hot row times a table, which picks a row.
 
