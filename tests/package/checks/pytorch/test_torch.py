@@ -185,6 +185,9 @@ def test_weights_are_asked(models):
     assert "more.weight" in check_model(unused, IDS)["gradient_flow"].sentence
     twins, shared = models.Model(depth=2), models.Model(depth=2)
     twins.layers[1].load_state_dict(twins.layers[0].state_dict())
+    assert check_model(twins, IDS).warnings == ["duplicate_weights"]  # new
+    scales = [p for name, p in twins.named_parameters() if "norm" in name]
+    nn.init.uniform_(scales[0], 0.9, 1.1)
     report = check_model(twins, IDS)
     assert report.failed == ["duplicate_weights"]
     assert "Unless this is intended" in report["duplicate_weights"].sentence
