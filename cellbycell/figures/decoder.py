@@ -40,7 +40,7 @@ def show_writing(source, written, says, past, memory):
     def draw(parts):
         rows = '<tr><th class="head" style="width:17%">source'
         for s, token in enumerate(source):
-            rows += f'<td data-part="source-{s}" class="up">{token}</td>'
+            rows += f'<td data-part="source-{s}">{token}</td>'
         rows += '<tr><th class="head">weight'
         for s in range(len(source)):
             rows += table_cell(f"memory-{s}", *parts[f"memory-{s}"])
@@ -48,7 +48,7 @@ def show_writing(source, written, says, past, memory):
             rows += f'<tr><th class="head">{head}'
             for s in range(most + 1):
                 text = parts[f"{part}-{s}"]
-                rows += f'<td data-part="{part}-{s}" class="up">{text}</td>'
+                rows += f'<td data-part="{part}-{s}">{text}</td>'
         rows += '<tr><th class="head">weight'
         for s in range(most + 1):
             rows += table_cell(f"past-{s}", *parts[f"past-{s}"])

@@ -121,7 +121,7 @@ def draw_decoder_layer():
     return picture
 
 
-def draw_model(num_layers):
+def draw_whole(num_layers):
     """Return an encoder-decoder, from ids to logits.
 
     Parameters
@@ -267,41 +267,3 @@ def draw_passes(tokens):
                      dashed=True)  # fmt: skip
         picture.text(238, y + 6, "=?", role="output", bold=True)
     return picture
-
-
-def draw_slices(shares, point):
-    """Return a point that falls into the slice of a letter.
-
-    Parameters
-    ----------
-    shares
-        {letter: its probability}, which sum to 1.
-    point
-        From 0 to 1.
-    """
-    told = ", ".join(f"{letter} {share:g}" for letter, share in shares.items())
-    picture = Picture(
-        116,
-        f"A bar from 0 to 1, cut into slices: {told}. An arrow at {point:g} "
-        "points into one of them, and this letter is written.",
-    )
-    left, wide, at = 16, 348, 0.0
-    picture.text(left, 104, "0", size=12)
-    for letter, share in shares.items():
-        hit = at <= point < at + share
-        role = "output" if hit else "token"
-        box = Box(left + wide * at, 46, wide * share, 40)
-        style = f"stroke:{colour(role)};fill:{colour(role)};"
-        picture.rect(box, style + f"fill-opacity:{0.35 if hit else 0.06}", 0)
-        picture.text(*_middle(box), f"{letter}  {share:g}", bold=hit)
-        at += share
-        picture.text(left + wide * at, 104, f"{at:g}", size=12)
-    x = left + wide * point
-    picture.arrow((x, 22), (x, 45), role="output", width=2)
-    picture.text(x, 16, f"{point:g}", role="output", bold=True)
-    return picture
-
-
-def _middle(box):
-    """Return where a text stands in a box."""
-    return box.top[0], box.y + box.height / 2 + 4.5

@@ -16,7 +16,7 @@ from cellbycell.common.multi_head_attention import layer_projections
 from cellbycell.pytorch.encoder import (
     AddAndNorm,
     Encoder,
-    FeedForward,
+    EncoderLayer,
     LayerNorm,
     draw_weights,
 )
@@ -25,38 +25,31 @@ from cellbycell.pytorch.multi_head_attention import MultiHeadAttention
 from cellbycell.pytorch.positional_encoding import position_table
 
 
-class DecoderLayer(nn.Module):
+class DecoderLayer(EncoderLayer):
     """Self-attention, cross-attention and feed-forward, one by one.
 
-    x (B, T, D), memory (B, S, D), or None: without cross-attention; result
-    (B, T, D). attention_mask, such as (T, T), is that of x, memory_mask,
-    such as (B, 1, S), that of memory; True = may attend. norm_first:
-    pre-norm, not post-norm.
+    x (B, T, D), memory (B, S, D), or None: without cross-attention; masks
+    (T, T) of x and (B, 1, S) of memory, True = may attend; result (B, T, D).
     Raises ValueError if num_heads does not divide d_model.
     """
 
     def __init__(
         self, d_model, num_heads, d_ff, norm_first=False, dropout=0.0
     ):
-        super().__init__()
-        self.attention = MultiHeadAttention(d_model, num_heads, dropout)
-        self.feed_forward = FeedForward(d_model, d_ff, dropout)
-        self.around_attention = AddAndNorm(d_model, norm_first, dropout)
-        self.around_feed_forward = AddAndNorm(d_model, norm_first, dropout)
+        super().__init__(d_model, num_heads, d_ff, norm_first, dropout)
         self.cross_attention = MultiHeadAttention(d_model, num_heads, dropout)
         self.around_cross_attention = AddAndNorm(d_model, norm_first, dropout)
 
     def forward(self, x, memory=None, attention_mask=None, memory_mask=None):
-        x = self.around_attention(
-            x, sublayer=lambda y: self.attention(y, y, y, attention_mask)
-        )
+        def look_back(y):
+            return self.attention(y, y, y, attention_mask)
+
+        def read_source(y):
+            return self.cross_attention(y, memory, memory, memory_mask)
+
+        x = self.around_attention(x, sublayer=look_back)
         if memory is not None:
-            x = self.around_cross_attention(
-                x,
-                sublayer=lambda y: self.cross_attention(
-                    y, memory, memory, memory_mask
-                ),
-            )
+            x = self.around_cross_attention(x, sublayer=read_source)
         return self.around_feed_forward(x, sublayer=self.feed_forward)
 
 
@@ -67,19 +60,10 @@ class Decoder(nn.Module):
     Raises ValueError if num_heads does not divide d_model.
     """
 
-    def __init__(
-        self,
-        num_layers,
-        d_model,
-        num_heads,
-        d_ff,
-        norm_first=False,
-        dropout=0.0,
-    ):
+    def __init__(self, num_layers, d_model, *sizes, **options):
         super().__init__()
         self.layers = nn.ModuleList(
-            DecoderLayer(d_model, num_heads, d_ff, norm_first, dropout)
-            for _ in range(num_layers)
+            DecoderLayer(d_model, *sizes, **options) for _ in range(num_layers)
         )
         self.norm = LayerNorm(d_model)
 
@@ -93,8 +77,7 @@ class Transformer(nn.Module):
     """An encoder-decoder: return the logits of each next token.
 
     source_ids (B, S), input_ids (B, T), zeros are pads, on the right of
-    input_ids; logits (B, T, N). norm_first: pre-norm, not post-norm. tied:
-    the last layer has no weights of its own, but those of the table.
+    input_ids; logits (B, T, N). tied: the last layer is the table.
     Raises ValueError if num_heads does not divide d_model.
     Source: Vaswani et al. 2017, section 3.
     """
@@ -135,7 +118,8 @@ class Transformer(nn.Module):
         causal_mask = make_causal_mask(input_ids.shape[1])  # (T, T)
         causal_mask = causal_mask.to(input_ids.device)
         x = self.embed(input_ids)  # (B, T, D)
-        return self.linear(self.decoder(x, memory, causal_mask, memory_mask))
+        x = self.decoder(x, memory, causal_mask, memory_mask=memory_mask)
+        return self.linear(x)
 
     def forward(self, source_ids, input_ids):
         memory, memory_mask = self.encode(source_ids)

@@ -13,8 +13,8 @@ import tensorflow as tf
 
 from cellbycell.tensorflow.encoder import (
     AddAndNormTF,
+    EncoderLayerTF,
     EncoderTF,
-    FeedForwardTF,
     LayerNormTF,
     draw_weights_tf,
 )
@@ -23,43 +23,35 @@ from cellbycell.tensorflow.multi_head_attention import MultiHeadAttentionTF
 from cellbycell.tensorflow.positional_encoding import position_table_tf
 
 
-class DecoderLayerTF(keras.layers.Layer):
+class DecoderLayerTF(EncoderLayerTF):
     """Self-attention, cross-attention and feed-forward, one by one.
 
-    x (B, T, D), memory (B, S, D), or None: without cross-attention; result
-    (B, T, D). attention_mask, such as (T, T), is that of x, memory_mask,
-    such as (B, 1, S), that of memory; True = may attend. norm_first:
-    pre-norm, not post-norm.
+    x (B, T, D), memory (B, S, D), or None: without cross-attention; masks
+    (T, T) of x and (B, 1, S) of memory, True = may attend; result (B, T, D).
     Raises ValueError if num_heads does not divide d_model.
     """
 
     def __init__(
         self, d_model, num_heads, d_ff, norm_first=False, dropout=0.0
     ):
-        super().__init__()
-        self.attention = MultiHeadAttentionTF(d_model, num_heads, dropout)
-        self.feed_forward = FeedForwardTF(d_model, d_ff, dropout)
-        self.around_attention = AddAndNormTF(d_model, norm_first, dropout)
-        self.around_feed_forward = AddAndNormTF(d_model, norm_first, dropout)
+        super().__init__(d_model, num_heads, d_ff, norm_first, dropout)
         self.cross_attention = MultiHeadAttentionTF(
             d_model, num_heads, dropout
         )
         self.around_cross_attention = AddAndNormTF(
             d_model, norm_first, dropout
         )
-        self.built = True  # nothing is left for the first call
 
     def call(self, x, memory=None, attention_mask=None, memory_mask=None):
-        x = self.around_attention(
-            x, sublayer=lambda y: self.attention(y, y, y, attention_mask)
-        )
+        def look_back(y):
+            return self.attention(y, y, y, attention_mask)
+
+        def read_source(y):
+            return self.cross_attention(y, memory, memory, memory_mask)
+
+        x = self.around_attention(x, sublayer=look_back)
         if memory is not None:
-            x = self.around_cross_attention(
-                x,
-                sublayer=lambda y: self.cross_attention(
-                    y, memory, memory, memory_mask
-                ),
-            )
+            x = self.around_cross_attention(x, sublayer=read_source)
         return self.around_feed_forward(x, sublayer=self.feed_forward)
 
 
@@ -70,18 +62,10 @@ class DecoderTF(keras.layers.Layer):
     Raises ValueError if num_heads does not divide d_model.
     """
 
-    def __init__(
-        self,
-        num_layers,
-        d_model,
-        num_heads,
-        d_ff,
-        norm_first=False,
-        dropout=0.0,
-    ):
+    def __init__(self, num_layers, d_model, *sizes, **options):
         super().__init__()
         self.layers = [
-            DecoderLayerTF(d_model, num_heads, d_ff, norm_first, dropout)
+            DecoderLayerTF(d_model, *sizes, **options)
             for _ in range(num_layers)
         ]
         self.norm = LayerNormTF(d_model)
@@ -97,8 +81,7 @@ class TransformerTF(keras.layers.Layer):
     """An encoder-decoder: return the logits of each next token.
 
     source_ids (B, S), input_ids (B, T), zeros are pads, on the right of
-    input_ids; logits (B, T, N). norm_first: pre-norm, not post-norm. tied:
-    the last layer has no weights of its own, but those of the table.
+    input_ids; logits (B, T, N). tied: the last layer is the table.
     Raises ValueError if num_heads does not divide d_model.
     Source: Vaswani et al. 2017, section 3.
     """
@@ -142,7 +125,7 @@ class TransformerTF(keras.layers.Layer):
     def decode(self, input_ids, memory, memory_mask):
         causal_mask = make_causal_mask_tf(tf.shape(input_ids)[1])  # (T, T)
         x = self.embed(input_ids)  # (B, T, D)
-        x = self.decoder(x, memory, causal_mask, memory_mask)
+        x = self.decoder(x, memory, causal_mask, memory_mask=memory_mask)
         if not self.tied:
             return self.linear(x)
         return tf.matmul(x, self.embedding.embeddings, transpose_b=True)
