@@ -220,14 +220,14 @@ def test_where_a_loss_stops(book):
     }
     assert models.keys() == book["stops"].keys()
     for name, found in models.items():
-        loss = book["mean_loss"](found, targets).item()
+        loss = book["loss_of_tokens"](found, targets).item()
         assert math.isclose(loss, book["stops"][name], abs_tol=1e-3), name
     assert sorted(book["stops"].values())[::-1] == [*book["stops"].values()]
 
 
 def test_no_probabilities_taken_for_logits_are_better_than_certain_ones(book):
     """The softmax, twice: without smoothing they end at ln(1 + (N - 1)/e)."""
-    targets, loss = book["target_ids"], book["mean_loss"]
+    targets, loss = book["target_ids"], book["loss_of_tokens"]
     right = torch.nn.functional.one_hot(targets, 13).double()
     least = loss(right, targets, 0.0).item()
     assert math.isclose(least, math.log(1 + 12 / math.e))
@@ -245,8 +245,8 @@ def test_the_loss_of_the_main_road_is_that_by_hand(book, smoothing):
     logits = torch.randn(2, 5, 13, generator=torch.manual_seed(0))
     wanted = book["smoothed_loss"](logits, ids, smoothing).item()
     given_tf = tf.constant(logits.numpy()), tf.constant(ids.numpy())
-    found = book["mean_loss"](logits, ids, smoothing).item()
-    found_tf = float(book["mean_loss_tf"](*given_tf, smoothing))
+    found = book["loss_of_tokens"](logits, ids, smoothing).item()
+    found_tf = float(book["loss_of_tokens_tf"](*given_tf, smoothing))
     assert np.allclose([found, found_tf], wanted, atol=1e-5)
 
 
