@@ -238,54 +238,45 @@ def draw_prediction(start, guessing, floor):
     return p
 
 
-def draw_plateaus(frequency, floor):
-    """Return the loss of the stored training, its plateaus named.
+def draw_plateaus(stops):
+    """Return the loss of the stored training, and where it can stop.
 
-    frequency, floor: the losses of a model that knows how frequent each
-    token is, and of a perfect one.
+    stops: {what a model knows: its loss}, the largest first.
     """
     _, losses = stored_training()
+    told = ", ".join(f"{knows} {loss:.2f}" for knows, loss in stops.items())
     p = Picture(
-        204,
+        276,
         f"The loss over 200 steps. It starts at {losses[0]:.2f}, falls to "
-        f"{frequency:.2f} and stays there for a while, then falls in two "
-        f"slopes to its floor at {floor:.2f}.",
+        "the second of five levels and stays there for a while, slows down "
+        "again below the third, and falls to the last. The levels, by what "
+        f"a model knows: {told}.",
     )
-    _loss_axes(p, 5 * (len(losses) - 1))
+    floor, unit = 252, 70
+
+    def level(loss):
+        return floor - unit * loss
+
+    p.line((30, 14), (30, floor), (372, floor))
+    for loss in range(4):
+        p.text(23, level(loss) + 4.5, loss, at="end", size=12)
+    p.text(36, 20, "loss", at="start", size=12)
+    p.text(30, floor + 16, "step 0", size=12)
+    p.text(372, floor + 16, 5 * (len(losses) - 1), at="end", size=12)
+    for i, (knows, loss) in enumerate(stops.items()):
+        role = "value" if "floor" in knows else "mask" if i == 0 else "key"
+        p.line((30, level(loss)), (372, level(loss)), role=role, width=1,
+               dashed=True)  # fmt: skip
+        lift = -5 if i == 0 else -14 if "floor" in knows else 14
+        p.text(372, level(loss) + lift,
+               f"{knows}: {loss:.2f}".replace(": the", ", the"), role=role,
+               at="end", size=12)  # fmt: skip
     across = 342 / (len(losses) - 1)
-    for loss, role in ((frequency, "key"), (floor, "value")):
-        p.line((30, _level(loss)), (372, _level(loss)), role=role,
-               width=1, dashed=True)  # fmt: skip
     p.line(
-        *((30 + across * i, _level(loss)) for i, loss in enumerate(losses)),
+        *((30 + across * i, level(loss)) for i, loss in enumerate(losses)),
         role="query",
         width=2.5,
     )
-    p.text(46, _level(losses[0]) + 5, "start", role="query", at="start")
-    p.text(372, _level(frequency) - 6, "plateau: knows the frequencies",
-           role="key", at="end")  # fmt: skip
-    p.text(194, _level(1.5), "rows find their letters", role="query",
-           at="start")  # fmt: skip
-    p.text(372, _level(floor) - 6, "floor", role="value", at="end")
-    return p
-
-
-def draw_stops(stops):
-    """Return the losses at which a training can stop, as bars.
-
-    stops: {what the model is like: its loss}, the largest first.
-    """
-    told = ", ".join(f"{name} {loss:.2f}" for name, loss in stops.items())
-    p = Picture(28 * len(stops) + 8, f"Bars, one for each loss: {told}.")
-    longest = max(stops.values())
-    for i, (name, loss) in enumerate(stops.items()):
-        y = 6 + 28 * i
-        role = "wrong" if "twice" in name else "query"
-        role = "value" if "floor" in name else role
-        p.text(184, y + 15.5, name.split(":")[0], at="end")
-        bar = Box(192, y, 142 * loss / longest, 22)
-        p.rect(bar, f"fill:{colour(role)};fill-opacity:.4", 2)
-        p.text(bar.right[0] + 6, y + 15.5, f"{loss:.2f}", at="start")
     return p
 
 

@@ -195,31 +195,59 @@ def test_a_training_is_examined_in_both_frameworks(book, kind):
 
 def test_where_a_loss_stops(book):
     """Each of these losses is that of a model that does what is said of it."""
-    targets, vocab_size = book["target_ids"], book["vocab_size"]
-    asked = torch.tensor(book["asked"]).log().expand(*targets.shape, -1)
-    right = torch.nn.functional.one_hot(targets, vocab_size).float()
-    best = book["smooth_targets"](targets, vocab_size).log()  # (B, T, N)
-    letters = book["smooth_targets"](torch.arange(3, 13), vocab_size)
-    placed = letters.mean(dim=0).log().expand(*targets.shape, -1).clone()
-    placed[:, -1] = best[:, -1]
+    source, targets = book["source_ids"], book["target_ids"]
+    vocab_size, one_hot = book["vocab_size"], torch.nn.functional.one_hot
+    right = one_hot(targets, vocab_size).double()  # (B, T, N)
+
+    def logits(shares):  # of the smoothed probabilities
+        return (0.9 * shares + 0.1 / vocab_size).log()
+
+    def before_end(shares):  # (B, T, N), and the last place is known
+        return torch.cat([shares[:, :-1], right[:, -1:]], 1)
+
+    letters = right[:, :-1].mean(dim=(0, 1)) * 0  # (N,)
+    letters[3:] = 0.1
+    of_source = one_hot(source, vocab_size).double().mean(1, keepdim=True)
+    end = one_hot(torch.tensor(2), vocab_size)
     models = {
-        "knows nothing": torch.zeros_like(right),
-        "knows the frequencies": asked,
-        "knows where <end> is, too": placed,
-        "takes the softmax twice": right,
-        "is perfect: the floor": best,
+        "nothing": torch.zeros_like(right),
+        "the frequencies": logits((8 * letters + end) / 9).expand_as(right),
+        "where <end> is": logits(before_end(letters.expand_as(right))),
+        "which letters are there": logits(
+            before_end(of_source.expand_as(right))
+        ),
+        "everything: the floor": logits(right),
     }
     assert models.keys() == book["stops"].keys()
-    for name, logits in models.items():
-        loss = book["smoothed_loss"](logits, targets).item()
-        assert math.isclose(loss, book["stops"][name], abs_tol=1e-3)
-    # No probabilities, taken for logits, have a smaller loss.
+    for name, found in models.items():
+        loss = book["loss_of_tokens"](found, targets).item()
+        assert math.isclose(loss, book["stops"][name], abs_tol=1e-3), name
+    assert sorted(book["stops"].values())[::-1] == [*book["stops"].values()]
+
+
+def test_no_probabilities_taken_for_logits_are_better_than_certain_ones(book):
+    """The softmax, twice: without smoothing they end at ln(1 + (N - 1)/e)."""
+    targets, loss = book["target_ids"], book["loss_of_tokens"]
+    right = torch.nn.functional.one_hot(targets, 13).double()
+    least = loss(right, targets, 0.0).item()
+    assert math.isclose(least, math.log(1 + 12 / math.e))
     rng = np.random.default_rng(0)
     for _ in range(20):
         mixed = torch.tensor(rng.dirichlet(np.ones(13)))
         other = 0.9 * right + 0.1 * mixed
-        loss = book["smoothed_loss"](other, targets).item()
-        assert loss > book["stops"]["takes the softmax twice"]
+        assert loss(other, targets, 0.0).item() > least
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_the_loss_of_the_main_road_is_that_by_hand(book, smoothing):
+    tf = book["tf"]
+    ids = torch.tensor([[5, 6, 7, 8, 2], [9, 4, 2, 0, 0]])
+    logits = torch.randn(2, 5, 13, generator=torch.manual_seed(0))
+    wanted = book["smoothed_loss"](logits, ids, smoothing).item()
+    given_tf = tf.constant(logits.numpy()), tf.constant(ids.numpy())
+    found = book["loss_of_tokens"](logits, ids, smoothing).item()
+    found_tf = float(book["loss_of_tokens_tf"](*given_tf, smoothing))
+    assert np.allclose([found, found_tf], wanted, atol=1e-5)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
