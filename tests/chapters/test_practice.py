@@ -8,6 +8,8 @@ import pytest
 import torch
 
 from cellbycell.breaks import ask_smol
+from cellbycell.smol import read_smol
+from tools.settings import without_model
 
 pytestmark = pytest.mark.xdist_group("frameworks")
 
@@ -232,9 +234,12 @@ def test_roman_numbers(book):
 
 # The changes.
 
+asks_smol = pytest.mark.skipif(bool(without_model()), reason="no model file")
 
+
+@asks_smol
 @pytest.mark.parametrize("framework", ["pytorch", "tensorflow"])
-def test_a_curve_costs_more_than_a_block(book, framework):
+def test_a_curve_costs_more_than_a_block(framework):
     """As *Break a real one* tells it; and no answer hangs by a hair."""
     silu = {"pytorch": "F.silu(", "tensorflow": "tf.nn.silu("}[framework]
     curve = ask_smol(silu, silu.replace("silu", "gelu"), framework)
@@ -243,6 +248,20 @@ def test_a_curve_costs_more_than_a_block(book, framework):
     assert curve.loss - whole.loss > 2 * (block.loss - whole.loss) > 0.5
     assert "Paris" not in curve.answer and "Paris" in block.answer
     assert min(curve.gap, block.gap, whole.gap) > 0.02
+
+
+@asks_smol
+def test_the_curve_hardly_shows_in_one_block_alone():
+    """*Break a real one* says so, and that all cost more than the sum."""
+    tensors = read_smol()[1]
+    whole, costs = ask_smol().loss, []
+    for i in range(30):
+        first = float(tensors[f"blk.{i}.ffn_gate.weight"][0, 0])
+        here = f"self.ffn_gate.weight[0, 0].item() == {first!r}"
+        once = f"(F.gelu if {here} else F.silu)("
+        costs.append(ask_smol("F.silu(", once).loss - whole)
+    assert 0.03 < max(costs) < 0.1
+    assert sum(costs) < 0.7 * (ask_smol("F.silu(", "F.gelu(").loss - whole)
 
 
 def test_the_stored_changes_are_what_the_program_trains(book):
