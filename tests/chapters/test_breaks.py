@@ -18,20 +18,26 @@ def calls():
 
     A cell has one call, or some that print one after the other.
     """
-    for name in chapters():
-        for cell in Notebook.read(BOOK.parent / f"{name}.ipynb").code:
+    for chapter in chapters():
+        for cell in Notebook.read(BOOK.parent / f"{chapter}.ipynb").code:
             if "break_smol" not in cell.source:
                 continue
             printed = "".join(out.get("text", "") for out in cell.outputs)
             rows = re.findall(r"(?m)^changed .*$", printed)
+            nodes = [*ast.walk(ast.parse(cell.source))]
+            given = {  # old = "x = x + found"
+                ast.unparse(node.targets[0]): node.value
+                for node in nodes
+                if isinstance(node, ast.Assign)
+            }
             found = [
-                (node.func.id, [a.value for a in node.args])
-                for node in ast.walk(ast.parse(cell.source))
+                (name, [given.get(ast.unparse(a), a).value for a in node.args])
+                for node in nodes
                 if isinstance(node, ast.Call)
-                and getattr(node.func, "id", None) in CALLS
+                and (name := ast.unparse(node.func)) in CALLS
             ]
             yield from (
-                (name, *call, row)
+                (chapter, *call, row)
                 for call, row in zip(found, rows, strict=True)
             )
 

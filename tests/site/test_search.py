@@ -74,7 +74,7 @@ load a gguf file: bits#a-llama-from-a-file reference_files#reading-a-gguf-file
 lora rank and alpha: finetune#a-change-of-low-rank finetune#alpha-without
 train on multiple gpus: parallel
 tensor parallelism: parallel#columns-then-rows
-gradient accumulation: practice#gradients-in-parts
+gradient accumulation: practice#side-road-gradients-in-parts
 resume training from a checkpoint: practice#killed-and-resumed
 why multiply embeddings by sqrt d_model: positional_encoding#times
 what does the softmax temperature do: sampling#temperature
