@@ -8,14 +8,13 @@ then draws it for the landing page.
 
 import json
 
-import numpy as np
 import torch
 from torch import nn
 
 from cellbycell.figures.names_model import stored_config, stored_weights
 from cellbycell.names import (
     LETTERS,
-    decode_names,
+    five_names,
     initialise,
     read_names,
     split_names,
@@ -32,8 +31,6 @@ from cellbycell.pytorch import (
     name_loss,
 )
 from cellbycell.ribbon import FILE
-
-STARTS = "bkmns"  # as in One evening
 
 
 def width_48(*parts):
@@ -85,16 +82,10 @@ MODELS = [
 ]
 
 
-@torch.no_grad()
-def spell(model, seed=8):
+def spell(model):
     """Return a name for each start; all models draw with the same numbers."""
-    draws = np.random.default_rng(seed).random((20, len(STARTS), 1))
-    ids = torch.tensor([[0, LETTERS.index(start)] for start in STARTS])
-    for draw in torch.tensor(draws):
-        below = model(ids)[:, -1].softmax(-1).cumsum(-1) < draw  # (B, N)
-        new = below.sum(-1, keepdim=True).clip(max=len(LETTERS) - 1)  # (B, 1)
-        ids = torch.concatenate([ids, new], 1)  # (B, T)
-    return decode_names(ids)
+    with torch.no_grad():
+        return five_names(lambda ids: model(torch.tensor(ids)).numpy())
 
 
 def guess(ids):

@@ -8,7 +8,7 @@ module needs no framework. The book's first chapter has the training loop:
 
 import random
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -200,3 +200,37 @@ def _first_values(rng, shape, is_table, name):
         return np.full(shape, float(name in ("scale", "gamma", "weight")))
     values = rng.standard_normal(shape)
     return values * np.sqrt(1 / shape[1] if is_table else 2 / sum(shape))
+
+
+def five_names(
+    run: Callable[[np.ndarray], np.ndarray],
+    starts: str = "bkmns",
+    seed: int = 8,
+) -> list[str]:
+    """Return a name for each start, drawn as in *One evening*.
+
+    All models draw with the same random numbers, so that a name can be
+    followed from model to model.
+
+    Parameters
+    ----------
+    run
+        A function from ids (B, T) to logits (B, T, N), both NumPy arrays.
+    starts
+        The first letters.
+    seed
+        Of the random numbers.
+
+    Returns
+    -------
+    list of str
+        Names of 21 letters at most.
+    """
+    ids = np.array([[0, LETTERS.index(start)] for start in starts])
+    for draw in np.random.default_rng(seed).random((20, len(starts), 1)):
+        logits = run(ids)[:, -1].astype("float64")  # (B, N)
+        shares = np.exp(logits - logits.max(-1, keepdims=True))
+        shares /= shares.sum(-1, keepdims=True)
+        new = (shares.cumsum(-1) < draw).sum(-1, keepdims=True)  # (B, 1)
+        ids = np.hstack([ids, new.clip(max=len(LETTERS) - 1)])  # (B, T)
+    return decode_names(ids)

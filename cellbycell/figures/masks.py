@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..names import LETTERS, decode_names, encode_names
+from ..names import LETTERS, encode_names
 from .moving import show_break, show_states
 from .parts import SHADES, weights_table
 
@@ -117,32 +117,6 @@ def names_by(run):
             text += LETTERS[int(run(ids)[0, -1].argmax())]
         names.append(text.split(".")[0])
     return names
-
-
-def five_names(run, seed=8):
-    """Return five names that a model draws, as in *One evening*.
-
-    Parameters
-    ----------
-    run
-        A function from ids (B, T) to logits (B, T, N), both NumPy arrays.
-    seed
-        Of the random numbers, the same for all models.
-
-    Returns
-    -------
-    list
-        Names that begin with b, k, m, n and s, of 21 letters at most.
-    """
-    starts = "bkmns"
-    ids = np.array([[0, LETTERS.index(start)] for start in starts])
-    for draw in np.random.default_rng(seed).random((20, len(starts), 1)):
-        logits = run(ids)[:, -1].astype(float)  # (B, N)
-        shares = np.exp(logits - logits.max(-1, keepdims=True))
-        shares /= shares.sum(-1, keepdims=True)
-        new = (shares.cumsum(-1) < draw).sum(-1, keepdims=True)
-        ids = np.hstack([ids, new.clip(max=len(LETTERS) - 1)])
-    return decode_names(ids)
 
 
 def show_no_causal_mask(runs, losses, rows):
