@@ -42,10 +42,17 @@ STEPS = 8  # the most tokens of an answer
 
 
 class Said(NamedTuple):
-    """What a model says: its loss in nats a token, its answer, a margin.
+    """What a model says.
 
-    `gap` is the smallest distance between the two largest logits of a step:
-    where it is above the rounding, another processor writes the same answer.
+    Parameters
+    ----------
+    loss
+        On the text, in nats a token.
+    answer
+        To the question, the likeliest token each time.
+    gap
+        The smallest distance between the two largest logits of a step: where
+        it is above the rounding, another processor writes the same answer.
     """
 
     loss: float
@@ -76,7 +83,15 @@ def break_smol(old: str, new: str) -> None:
 def break_smol_tf(old: str, new: str) -> None:
     """Print what SmolLM2 says with one line of the listing changed.
 
-    As break_smol, for the listing of TensorFlow.
+    Parameters
+    ----------
+    old, new
+        As of break_smol, in the listing of TensorFlow.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        As break_smol raises them.
     """
     _show(old, new, "tensorflow")
 

@@ -28,12 +28,7 @@ def table():
 
 def pages(parts):
     """Return the names of the pages of some parts, 'book/masks'."""
-    return [
-        page["file"]
-        for part in parts
-        for first in part["chapters"]
-        for page in [first, *first.get("sections", [])]
-    ]
+    return [page["file"] for part in parts for page in part["chapters"]]
 
 
 def contents():

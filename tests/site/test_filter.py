@@ -64,7 +64,7 @@ def test_without_scripts_there_is_no_field(visit_without_scripts):
 
 
 def test_many_arguments_are_folded(visit_without_scripts):
-    page = visit_without_scripts(REFERENCE)
+    page = visit_without_scripts("book/reference")
     entry = page.locator("[id='cellbycell.checks.check_model']")
     assert entry.bounding_box()["height"] < 60
     last = entry.locator(".sig-param", has_text="expected_failures")

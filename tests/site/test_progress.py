@@ -35,7 +35,7 @@ def test_a_chapter_is_ticked_and_the_book_continues(visit, site):
     )
     assert colours[0] != colours[1]
     line = page.locator(".progress-line")
-    assert "About 3 hours left of “A layer”" in line.text_content()
+    assert "About 2 hours left of “A layer”" in line.text_content()
     line.get_by_role("button").click()
     line.wait_for(state="detached")
     assert not tick.count()

@@ -82,7 +82,7 @@ pre norm or post norm: encoder#what-depth-keeps encoder#the-encoder-layer
 number of parameters in gpt: decoder#how-many-parameters
 sinusoidal embeddings formula: positional_encoding#the-formula
 batch_first: symptoms#sequences-change-each-other
-attention is quadratic in sequence length: attention#what-attention-costs
+attention is quadratic in length: attention#side-road-what-attention-costs
 rope longer context: rotary#side-road-longer-texts
 left padding for generation: masks#side-road-left-padding
 speculative decoding: speculative#guess-then-check
