@@ -40,6 +40,12 @@ STORED_WAYS = {
     "2017": [0.00, 0.01, 0.14, 0.50, 0.78, 0.89, 0.93, 0.93],
     "Llama - rotary": [0.00, 0.00, 0.05, 0.24, 0.44, 0.59, 0.65, 0.65],
 }
+# Per cent, two digits a weight; the side road *Where it looks* computes them.
+_LOOKS = (
+    "0000000000000000000004009604011700010300001652000500"
+    "0301060000030000018600000005011900010501001545010700"
+    "0100000000010097000000000000010000000100970000000000"
+)
 
 
 def stored_runs(steps):
@@ -78,3 +84,33 @@ def print_runs(runs):
         found = [f"{x:.3f}" for x in (*found, np.median(losses))]
         rows[name] = [*found, size]
     print_table(["exact", "least", "most", "loss", "parameters"], rows)
+
+
+def stored_looks():
+    """Return where the model looks in a Portuguese date, (T, S)."""
+    pairs = zip(*[iter(_LOOKS)] * 2, strict=True)
+    return np.array([int(a + b) for a, b in pairs]).reshape(6, 13) / 100
+
+
+def plot_looks(looks, written, read):
+    """Plot where a model looks while it writes, with the larger weights.
+
+    Parameters
+    ----------
+    looks
+        Weights from 0 to 1, (T, S).
+    written, read
+        The tokens of both texts, T and S.
+    """
+    import matplotlib.pyplot as plt
+
+    _, ax = plt.subplots(figsize=(4.1, 2.6), layout="constrained")
+    ax.imshow(looks, cmap="Blues", vmin=0, vmax=1)
+    for row, column in np.argwhere(looks > 0.1):
+        weight = looks[row, column]
+        ink = "white" if weight > 0.5 else "black"
+        text = f"{weight:.1f}".lstrip("0")
+        ax.text(column, row, text, ha="center", va="center", color=ink, size=7)
+    ax.set_xticks(range(len(read)), read, rotation=45)
+    ax.set_yticks(range(len(written)), written)
+    ax.set(xlabel="token of the question", ylabel="token that is written")

@@ -2,6 +2,8 @@
 
 from html import escape
 
+import numpy as np
+
 from .moving import read, show_figure, show_mistake
 from .parts import SHADES, painted
 
@@ -65,24 +67,40 @@ def _matrix_table(rows, checks, bugs):
     )
 
 
-def show_plain_sum(reached, passed):
+def show_plain_sum(reached):
     """Return the bet on a gradient of a plain sum.
 
     Parameters
     ----------
     reached
-        How far outputs reach inputs, (C, T), of the right sum and the plain.
-    passed
-        {check: whether it passes}, of both.
+        {sum: {"ahead" or "causal": how far outputs reach inputs, (C, T)}}, of
+        the right sum, and of the plain one.
 
     Returns
     -------
     IPython.display.HTML
         What a notebook shows.
     """
+    passed = []
+    for found in reached.values():
+        ahead, causal = found["ahead"], found["causal"]
+        count = len(ahead)
+        passed.append(
+            {
+                "there is a gradient for each input": ahead.shape
+                == causal.shape,
+                "all gradients are finite": bool(np.isfinite(ahead).all()),
+                "a causal model passes the test": causal[:, count:].max()
+                < 0.01,
+                "a model that looks ahead fails it": ahead[:, count:].max()
+                > 0.01,
+                "an output reaches its own input": ahead.diagonal().min()
+                > 0.01,
+            }
+        )
     return show_mistake(
         "testing-mistake",
-        *(sizes.round(2) + 0.0 for sizes in reached),
+        *(found["ahead"].round(2) + 0.0 for found in reached.values()),
         passed,
         "With the plain sum, an output reaches no input, not even its own, "
         "so this test passes every model.",

@@ -144,4 +144,4 @@ def test_an_edition_brings_the_package_from_the_archive(job, tmp_path):
         here = edition.replace(f"{GITHUB}{SLUG}", f"{address}{SLUG}")
         done = run(tmp_path, *execute, input=here, env=env)
     assert done.returncode == 0, done.stderr[-4000:]
-    assert "Installing cellbycell from http://127.0.0.1" in done.stdout
+    assert "Installing http://127.0.0.1" in done.stdout

@@ -124,12 +124,17 @@ def lean(cell, need=None, lost=frozenset()):
     lines, parts = cell.source.split("\n"), []
     start = int(lines[0].startswith("# @title"))
     nodes = ast.parse(cell.source).body  # its own, as it changes them
-    kept = []
+    kept, gone = [], {*lost}
     for node in nodes:
         binds, reads = names(ast.unparse(node))
-        idle = need and binds and not binds & need
-        if not isinstance(node, (ast.Import, ast.ImportFrom)):
-            kept += [node] * (not reads & lost and not idle)
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            continue
+        if reads & (lost if binds else gone):  # also a check of what goes
+            continue
+        if need and binds and not binds & need:
+            gone |= binds
+        else:
+            kept.append(node)
     read = {name for n in kept for name in names(ast.unparse(n))[1]}
     for node in nodes:
         source = "\n".join(lines[start : node.end_lineno])
