@@ -18,21 +18,33 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import choose_checks, note_assumed, progress, rows_of
+from .arguments import (
+    choose_checks,
+    expected_of,
+    known_checks,
+    note_assumed,
+    progress,
+    rows_of,
+)
 from .backends import open_model
-from .context import CheckContext
+from .context import Check, CheckContext
 from .padding import infer_mask_polarity
 from .pytest_checks import parametrize_with_checks
 from .reference import Difference, differences
 from .registry import CHECKS, expect_failure, run_named
 from .report import CheckFailed, Report, Result
+from .verdicts import Failed, NotRun, Warned
 
 __all__ = [
     "CHECKS",
+    "CheckContext",
     "CheckFailed",
     "Difference",
+    "Failed",
+    "NotRun",
     "Report",
     "Result",
+    "Warned",
     "check_model",
     "parametrize_with_checks",
     "where_it_differs",
@@ -51,6 +63,7 @@ def check_model(
     causal: bool = True,
     targets: Any = None,
     loss: Callable | None = None,
+    optimizer: Callable | None = None,
     decode: Callable | None = None,
     step: Callable | None = None,
     reference: Any = None,
@@ -62,7 +75,8 @@ def check_model(
     call: Callable | None = None,
     only: Iterable[str] | None = None,
     skip: Iterable[str] = (),
-    expected_failures: Mapping[str, str] | None = None,
+    also: Iterable[Check] = (),
+    expected_failures: Mapping[str, str] | Callable | None = None,
 ) -> Report:
     """Run every check that the arguments allow on a model.
 
@@ -99,6 +113,9 @@ def check_model(
     loss
         A function of logits (B, T, N) and targets (B, T), for
         *loss_padding_invariance*.
+    optimizer
+        A function of the trainable parameters that returns an optimizer, for
+        *weights_move*; AdamW at a rate of 3e-4 if None.
     decode
         A function of the model and its source ids that returns the ids of
         greedy decoding, for *greedy_decoding*. Without a source, it gets the
@@ -128,10 +145,15 @@ def check_model(
         A function that calls the model with its ids, for a model that needs
         more arguments or hides its logits.
     only, skip
-        The names of the checks to run, or to leave out.
+        The names of the checks to run, or to leave out; one name or several.
+    also
+        Checks of your own: functions of a CheckContext that return a sentence,
+        or raise Failed, Warned or NotRun with one. They are asked like others,
+        by their names.
     expected_failures
-        {name: reason} for checks that may fail: their failures are warnings,
-        and so are their passes.
+        {name: reason} for checks that may fail, or a function of a name that
+        returns the reason, or None: their failures are warnings, and so are
+        their passes.
 
     Returns
     -------
@@ -146,12 +168,9 @@ def check_model(
         If there are too few ids, shapes do not fit, or there is no check of
         a name.
     """
-    expected = expected_failures or {}
-    if not isinstance(expected, Mapping):
-        raise TypeError(
-            "expected_failures should be {name of a check: reason}"
-        )
-    chosen = choose_checks(only, skip, expected)
+    checks = known_checks(also)
+    chosen = choose_checks(checks, only, skip)
+    expected = expected_of(checks, expected_failures)
     flags = {"causal": causal, "untrained": untrained, "pad_left": pad_left}
     for name, flag in flags.items():
         if not isinstance(flag, (bool, np.bool_)):
@@ -172,6 +191,7 @@ def check_model(
             bool(causal),
             targets=wanted,
             loss=loss,
+            optimizer=optimizer,
             decode=decode,
             step=step,
             reference=reference,
@@ -185,7 +205,7 @@ def check_model(
         infer_mask_polarity(context)
         results: list[Result] = []
         for name in progress(chosen):
-            result = run_named(context, name, results)
+            result = run_named(context, name, checks[name], results)
             if name in expected:
                 result = expect_failure(result, expected[name])
             results.append(result)

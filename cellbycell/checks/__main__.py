@@ -1,19 +1,29 @@
-"""Check a model in a folder of Transformers, or explain a check.
+"""Check a model of your own, or of Transformers, or explain a check.
 
+python -m cellbycell.checks model:make        check what model.make() returns
 python -m cellbycell.checks FOLDER            check a small model like it
 python -m cellbycell.checks FOLDER --weights  check the model itself
 python -m cellbycell.checks --explain CHECK   print the causes of a failure
+
+make() returns a model, or {argument of check_model: its value} for one.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import inspect
+import json
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from . import CHECKS, check_model
+from .model_io import IGNORED, as_rows
 from .report import Report, section
 
 # The sizes of a small model, and their names in configs.
@@ -138,25 +148,106 @@ def check_transformers(model: Any, **options: Any) -> Report:
     return check_model(model, *ids, **options)
 
 
+def check_made(where: str, targets: bool = False, **options: Any) -> Report:
+    """Return the report on what a function in a module returns.
+
+    where: "module:function"; it returns a model, or the arguments of
+    `check_model`. targets: whether to train for the next token. options: for
+    `check_model`. Raises ValueError if there is no such function, or a
+    vocabulary is too small for the kit's ids.
+    """
+    module, _, name = where.partition(":")
+    sys.path.insert(0, os.getcwd())
+    try:
+        make = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"{where}: {error}") from error
+    finally:
+        sys.path.pop(0)
+    given = make()
+    if not isinstance(given, Mapping):
+        given = {"model": given, "token_ids": [row[:7] for row in IDS]}
+    given = dict(given)
+    if targets and given.get("targets") is None:
+        given["targets"] = next_tokens(given)
+    return check_model(**given | options)
+
+
+def next_tokens(given: Mapping[str, Any]) -> np.ndarray:
+    """Return the next token at each position, -100 where there is none.
+
+    A model that takes labels= shifts them itself, and gets its ids.
+    """
+    ids = given.get("decoder_ids")
+    ids = as_rows(given["token_ids"] if ids is None else ids)
+    pad_id = given.get("pad_id")
+    forward = getattr(given["model"], "forward", None)
+    own = forward and "labels" in inspect.signature(forward).parameters
+    found = np.full_like(ids, IGNORED)
+    if own and given.get("loss") is None:
+        found = ids.copy()
+    else:
+        found[:, :-1] = ids[:, 1:]
+    if pad_id is not None:
+        found[found == pad_id] = IGNORED
+    return found
+
+
 def main() -> int:
     """Print a report or an explanation; return 1 if a check failed."""
     parser = argparse.ArgumentParser("cellbycell.checks", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("folder", nargs="?", help="has config.json")
+    parser.add_argument(
+        "model", nargs="?", help="module:function, or a folder"
+    )
     parser.add_argument("--weights", action="store_true", help="load them")
+    parser.add_argument("--only", type=names, help="checks, with commas")
+    parser.add_argument("--skip", type=names, default=[])
+    parser.add_argument(
+        "--targets", action="store_true", help="train for the next token"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--html", type=Path, metavar="FILE")
+    parser.add_argument("--markdown", type=Path, metavar="FILE")
     parser.add_argument("--explain", metavar="CHECK", choices=[*CHECKS])
     given = parser.parse_args()
     if given.explain:
         print(section(CHECKS[given.explain][1]))
         return 0
-    if not given.folder:
-        parser.error("give a folder, or --explain CHECK")
+    if not given.model:
+        parser.error("give module:function, a folder, or --explain CHECK")
+    options = {"only": given.only, "skip": given.skip}
     try:
-        report = check_folder(given.folder, given.weights)
+        if is_made(given.model):
+            report = check_made(given.model, given.targets, **options)
+        elif given.targets:
+            parser.error("--targets is for module:function")
+        else:
+            report = check_folder(given.model, given.weights, **options)
     except ValueError as error:
         parser.error(str(error))
     print(report)
+    for path, write in (
+        (given.json, lambda: json.dumps(report.to_dict(), indent=1) + "\n"),
+        (given.html, report.to_html),
+        (given.markdown, report.to_markdown),
+    ):
+        if path:
+            path.write_text(write(), "utf-8")
     return 0 if report.ok else 1
+
+
+def names(text: str) -> list[str]:
+    """Return the names in a text with commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def is_made(where: str) -> bool:
+    """Tell module:function from a folder, such as C:\\models."""
+    module, colon, name = where.partition(":")
+    parts = [*module.split("."), name]
+    is_name = all(part.isidentifier() for part in parts)
+    return bool(colon) and is_name and not Path(where).exists()
 
 
 if __name__ == "__main__":

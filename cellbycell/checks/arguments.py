@@ -3,33 +3,71 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from .context import CheckContext
+from .context import Check, CheckContext
 from .model_io import IGNORED, as_rows
 from .registry import CHECKS
 from .verdicts import listed
 
 
+def known_checks(also: Iterable[Check]) -> dict[str, tuple[Check, str]]:
+    """Return all checks by name, with their sections of *Symptoms*.
+
+    also: the caller's own, of which none has a section. Raises TypeError for
+    what is no function, and ValueError for a name that is taken.
+    """
+    checks = dict(CHECKS)
+    for check in also:
+        name = getattr(check, "__name__", "")
+        if not callable(check) or not name.isidentifier():
+            raise TypeError(f"also= should have functions, not {check!r}")
+        if name in checks:
+            raise ValueError(f"there is a check {name!r} already")
+        checks[name] = check, ""
+    return checks
+
+
 def choose_checks(
-    only: Iterable[str] | None, skip: Iterable[str], expected: Iterable[str]
+    checks: Iterable[str], only: Iterable[str] | None, skip: Iterable[str]
 ) -> list[str]:
     """Return the names of the checks to run; raise ValueError if unknown."""
-    only = CHECKS if only is None else only
+    only = checks if only is None else only
     only, skip = ([x] if isinstance(x, str) else [*x] for x in (only, skip))
-    for name in [*only, *skip, *expected]:
-        if name not in CHECKS:
-            raise ValueError(
-                f"there is no check {name!r}; the checks are "
-                f"{', '.join(CHECKS)}"
-            )
-    chosen = [name for name in CHECKS if name in only and name not in skip]
+    refuse_unknown(checks, [*only, *skip])
+    chosen = [name for name in checks if name in only and name not in skip]
     if not chosen:
         raise ValueError("only= and skip= leave no check")
     return chosen
+
+
+def expected_of(checks: Iterable[str], given: Any) -> dict[str, str]:
+    """Return {check: why it may fail}, given as a mapping or a function."""
+    if given is None:
+        return {}
+    if callable(given):
+        said = {name: given(name) for name in checks}
+        return {name: str(why) for name, why in said.items() if why}
+    if not isinstance(given, Mapping):
+        raise TypeError(
+            "expected_failures should be {name of a check: reason}, or a "
+            "function of a name that returns the reason or None"
+        )
+    refuse_unknown(checks, given)
+    return dict(given)
+
+
+def refuse_unknown(checks: Iterable[str], names: Iterable[str]) -> None:
+    """Raise ValueError for a name that no check has."""
+    for name in names:
+        if name not in checks:
+            raise ValueError(
+                f"there is no check {name!r}; the checks are "
+                f"{', '.join(checks)}"
+            )
 
 
 def rows_of(

@@ -12,7 +12,9 @@ from .verdicts import Failed, MissingArgument
 def batch_invariance(context: CheckContext) -> str:
     """Does a sequence have the same outputs without the rest of the batch?"""
     if len(context.rows) < 2:
-        raise MissingArgument("one sequence was given: give two or more.")
+        raise MissingArgument(
+            "one sequence was given: give two or more.", "two sequences"
+        )
     context.refuse_random()
     for b in range(min(len(context.rows), MAX_ROWS)):
         one = context.outputs(*(x[b : b + 1] for x in context.ids))

@@ -37,11 +37,14 @@ def cache_consistency(context: CheckContext) -> str:
     if not own and context.model.cache_name is None:
         raise MissingArgument(
             "the kit finds no argument for a cache: give step=, a function "
-            "of the model, its new ids and the cache."
+            "of the model, its new ids and the cache.",
+            "step=",
         )
     length = context.rows.shape[1]
     if length < 4:
-        raise MissingArgument("give sequences of four tokens or more.")
+        raise MissingArgument(
+            "give sequences of four tokens or more.", "four tokens"
+        )
     rest = context.ids[:-1]
     full = tuple(context.fill_pads(x, i) for i, x in enumerate(context.ids))
     few = max(1, min(4, length // 3))
@@ -97,7 +100,40 @@ def cache_consistency(context: CheckContext) -> str:
         )
     ways = [how for how, *_ in plans if how not in refused]
     said = f"A cache gives the outputs of one pass: {'; '.join(ways)}"
-    return f"{said}.{refused}"
+    return f"{said}.{refused}{exchanged(context, full, wholes[0], few)}"
+
+
+def exchanged(
+    context: CheckContext, ids: Ids, whole: np.ndarray, few: int
+) -> str:
+    """Return what became of a cache whose rows change places, or fail.
+
+    So do beams: a row goes on from what another row has read. whole: the
+    outputs of one pass; few: how many tokens are read before.
+    """
+    if len(whole) < 2:
+        return ""
+    order = np.roll(np.arange(len(whole)), 1)
+    copy, given = context.copy(), {"mask": False, "positions": False}
+    other = tuple(x[order] for x in ids)
+    try:
+        before = (*ids[:-1], ids[-1][:, :few])
+        _, cache = copy.cached_part(before, 0, None, **given)
+        cache = copy.reordered(cache, order)
+        after = (*other[:-1], other[-1][:, : few + 1])
+        found, _ = copy.cached_part(after, few, cache, **given)
+    except Exception as error:
+        return f" Not tested as beams use it: {first_line(error)}"
+    here = slice(few, few + 1)
+    found = found.reshape(whole[order, here].shape)
+    real = np.ones(found.shape[:2], bool)
+    if moved := context.say_change(whole[order, here], found, real):
+        raise Failed(
+            "A cache whose rows change places, as beams need it, changes "
+            f"{moved}: does all that is kept move with them, also what the "
+            "modules keep themselves?"
+        )
+    return " Its rows can change places."
 
 
 def read(

@@ -185,7 +185,9 @@ def prefix_consistency(context: CheckContext) -> str:
     context.refuse_random()
     length = context.rows.shape[1]
     if length < 3:
-        raise MissingArgument("give sequences of three tokens or more.")
+        raise MissingArgument(
+            "give sequences of three tokens or more.", "three tokens"
+        )
     lengths = np.unique(np.linspace(2, length - 1, MAX_PREFIXES).astype(int))
     for n in lengths:
         part = context.outputs(*context.ids[:-1], context.rows[:, :n])

@@ -45,6 +45,7 @@ class CheckContext:
     causal: bool = True
     targets: np.ndarray | None = None
     loss: Callable | None = None
+    optimizer: Callable | None = None
     decode: Callable | None = None
     step: Callable | None = None
     reference: WrappedModel | None = None
@@ -235,7 +236,8 @@ class CheckContext:
             raise NotRun("an encoder, it seems: see causality.")
         if not self.causal:
             raise MissingArgument(
-                "causal=False: a token may attend to all others."
+                "causal=False: a token may attend to all others.",
+                "causal=True",
             )
 
     def refuse_random(self) -> None:
@@ -249,7 +251,9 @@ class CheckContext:
     def needs_targets(self) -> np.ndarray:
         """Return the targets, (B, T), or raise NotRun."""
         if self.targets is None:
-            raise MissingArgument("give targets=, the ids to predict, (B, T).")
+            raise MissingArgument(
+                "give targets=, the ids to predict, (B, T).", "targets="
+            )
         return self.targets
 
     def change(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:

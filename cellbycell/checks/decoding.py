@@ -17,7 +17,7 @@ def greedy_decoding(context: CheckContext) -> str:
     decode = context.decode
     if decode is None:
         raise MissingArgument(
-            "give decode=, a function of the model and its ids."
+            "give decode=, a function of the model and its ids.", "decode="
         )
     context.refuse_random()
     given, begins = context.ids[0], context.rows[:, :1]

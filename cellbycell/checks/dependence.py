@@ -82,7 +82,8 @@ def source_dependence(context: CheckContext) -> str:
     """Does each token of the source change the outputs?"""
     if len(context.ids) < 2:
         raise MissingArgument(
-            "only for an encoder-decoder: give decoder_ids, too."
+            "only for an encoder-decoder: give decoder_ids, too.",
+            "decoder_ids",
         )
     ids = context.ids[0]
     for position in range(ids.shape[1]):

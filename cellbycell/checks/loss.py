@@ -9,7 +9,7 @@ import numpy as np
 from .context import CheckContext
 from .gradients import draw_cotangent
 from .model_io import IGNORED
-from .verdicts import Failed, MissingArgument, first_line
+from .verdicts import Failed, MissingArgument, Warned, first_line
 
 # How far from ln N the loss of an untrained model may be.
 FAR = 2.0
@@ -17,6 +17,9 @@ FAR = 2.0
 LEARNED = 0.1
 # Adam's learning rates, tried in turn, and the most steps for each.
 RATES, STEPS = (0.03, 0.01, 0.001), 200
+# Fewer logits say nothing; how far a gradient is from what it may be; and
+# what the logits may have been divided by.
+FEW, UNLIKE, HEATS = 8, 0.02, np.geomspace(0.1, 10, 93)
 # Which token is the target instead of the next one, and why.
 SHIFTS = {
     0: "the token that it reads: shift the targets by one",
@@ -28,7 +31,13 @@ SHIFTS = {
 
 
 def aims(context: CheckContext) -> tuple[np.ndarray, np.ndarray]:
-    """Return which positions are trained, and for which tokens, (B, T).
+    """Return which positions are trained, and for which tokens, (B, T)."""
+    _, grad = gradient_of_loss(context)
+    return np.abs(grad).max(axis=-1) > 0, grad.argmin(axis=-1)
+
+
+def gradient_of_loss(context: CheckContext) -> tuple[np.ndarray, np.ndarray]:
+    """Return logits and the gradient of the loss there, (B, T, N).
 
     The gradient of the loss is negative at a logit that should rise, and
     lowest at the target. The logits are random, so that they know no answer,
@@ -36,6 +45,7 @@ def aims(context: CheckContext) -> tuple[np.ndarray, np.ndarray]:
     """
     targets, function = context.needs_targets(), context.loss
     if function is None and context.model.has_labels():
+        logits = context.base
         loss, grad = context.copy().loss_of_labels(context.ids, targets)
     else:
         logits = np.random.default_rng(0).normal(size=context.base.shape)
@@ -57,8 +67,7 @@ def aims(context: CheckContext) -> tuple[np.ndarray, np.ndarray]:
             "No gradient of the loss reaches the logits: the loss is "
             "detached, or computed from something else."
         )
-    grad = grad.reshape(context.base.shape)
-    return np.abs(grad).max(axis=-1) > 0, grad.argmin(axis=-1)
+    return logits, grad.reshape(context.base.shape)
 
 
 def target_alignment(context: CheckContext) -> str:
@@ -66,9 +75,10 @@ def target_alignment(context: CheckContext) -> str:
     targets, rows = context.needs_targets(), context.rows
     if not context.causal:
         raise MissingArgument(
-            "causal=False: targets need not be the next tokens."
+            "causal=False: targets need not be the next tokens.", "causal=True"
         )
-    on, aimed = aims(context)
+    logits, grad = gradient_of_loss(context)
+    on, aimed = np.abs(grad).max(axis=-1) > 0, grad.argmin(axis=-1)
     following = np.pad(rows[:, 1:], [(0, 0), (0, 1)])
     follows = np.pad(context.real[:, 1:], [(0, 0), (0, 1)])
     wanted = context.real & follows  # positions with a next token
@@ -96,7 +106,76 @@ def target_alignment(context: CheckContext) -> str:
             "count as pads (an end token with the id of pads does), and which "
             "positions the logits are taken from."
         )
-    return f"{(wanted & on).sum()} positions are trained for the next token."
+    ignored = on & (targets == IGNORED)
+    if context.pad_id is not None:
+        ignored |= on & (targets == context.pad_id) & (aimed != context.pad_id)
+    if context.loss is not None and ignored.any():
+        b, t = np.argwhere(ignored)[0]
+        raise Failed(
+            f"{ignored.sum()} positions without a target are trained, the "
+            f"first is position {t} of sequence {b}: does the smoothing of "
+            "labels leave out what the loss ignores?"
+        )
+    said = f"{(wanted & on).sum()} positions are trained for the next token"
+    return said + how_much(logits[on], grad[on], np.argwhere(on)[:, 0])
+
+
+def how_much(logits: np.ndarray, grads: np.ndarray, rows: np.ndarray) -> str:
+    """Return how the loss weighs positions, or raise Warned.
+
+    The gradient of cross-entropy is a position's weight times its softmax
+    less its target; smoothed labels add a constant, and a penalty of large
+    logits some of the softmax. logits, grads: (K, N); rows: (K,).
+    """
+    if grads.shape[-1] < FEW:
+        return "."
+    chosen = np.linspace(0, len(grads) - 1, min(len(grads), 64)).astype(int)
+    logits, grads, rows = logits[chosen], grads[chosen], rows[chosen]
+    heat, fits = 1.0, fit(logits, grads, 1.0)
+    if fits[0] > UNLIKE:
+        heat = min(HEATS, key=lambda heat: fit(logits, grads, heat)[0])
+        near = heat * np.geomspace(0.95, 1.05, 21)
+        heat = min(near, key=lambda heat: fit(logits, grads, heat)[0])
+        fits = fit(logits, grads, heat)
+    if fits[0] > UNLIKE:
+        return ", by a loss that is not cross-entropy."
+    if abs(math.log(heat)) > 0.02:
+        raise Warned(
+            f"The loss divides the logits by {heat:.2f}: a temperature is for "
+            "sampling, and a model trained with it is wrong without it."
+        )
+    weights = fits[1]
+    counts = np.array([(rows == row).sum() for row in rows])
+    even = np.ptp(weights) < UNLIKE * weights.max()
+    whole = weights * counts
+    if not even and np.ptp(whole) < UNLIKE * whole.max():
+        low, high = rows[weights.argmin()], rows[weights.argmax()]
+        raise Warned(
+            f"A token of sequence {high} counts {weights.max():.3g} in the "
+            f"loss, and one of sequence {low} {weights.min():.3g}: it is a "
+            "mean of the sequences' means. Is that meant? Short sequences "
+            "count more, and batches of other lengths give another loss."
+        )
+    return ", each alike." if even else ", with weights."
+
+
+def fit(
+    logits: np.ndarray, grads: np.ndarray, heat: float
+) -> tuple[float, np.ndarray]:
+    """Return how unlike cross-entropy gradients are, and their weights (K,).
+
+    heat: what the logits are divided by.
+    """
+    far, weights = [], []
+    for x, g in zip(logits / heat, grads, strict=True):
+        share = np.exp(x - x.max())
+        target = np.arange(len(g)) == g.argmin()
+        terms = np.stack([share / share.sum(), target, np.ones(len(g))], 1)
+        found, *_ = np.linalg.lstsq(terms, g, rcond=None)
+        far.append(np.abs(terms @ found - g).max() / np.abs(g).max())
+        # The target's own part, and what smoothing took from it.
+        weights.append(-found[1] - len(g) * found[2])
+    return max(far), np.array(weights)
 
 
 def say_aim(
@@ -123,14 +202,18 @@ def loss_padding_invariance(context: CheckContext) -> str:
     """Do more pads leave the loss unchanged?"""
     targets, function = context.needs_targets(), context.loss
     if function is None and not context.model.has_labels():
-        raise MissingArgument("give loss=, a function of logits and targets.")
+        raise MissingArgument(
+            "give loss=, a function of logits and targets.", "loss="
+        )
     if context.pad_id is None:
-        raise MissingArgument("pad_id=None: the model has no pads.")
+        raise MissingArgument("pad_id=None: the model has no pads.", "pad_id=")
     context.refuse_random()
     *rest, rows = context.ids
     size = min(3, rows.shape[1] - 2)
     if size < 1:
-        raise MissingArgument("give sequences of three tokens or more.")
+        raise MissingArgument(
+            "give sequences of three tokens or more.", "three tokens"
+        )
     if takes_softmax_twice(context, targets, function):
         raise Failed(
             "The outputs are already probabilities, and the loss takes their "
@@ -185,7 +268,8 @@ def initial_loss(context: CheckContext) -> str:
     """Is the loss of an untrained model near that of guessing, ln N?"""
     if not context.untrained:
         raise MissingArgument(
-            "only for an untrained model: pass untrained=True."
+            "only for an untrained model: pass untrained=True.",
+            "untrained=True",
         )
     targets, function = context.needs_targets(), context.loss
     vocab_size = context.vocab_size or int(context.columns.sum())
@@ -226,7 +310,8 @@ def overfit_one_batch(context: CheckContext) -> str:
     steps = context.overfit
     if not steps:
         raise MissingArgument(
-            "trains a copy, only on request: pass overfit=True."
+            "trains a copy, only on request: pass overfit=True.",
+            "overfit=True",
         )
     steps = STEPS if steps is True else steps
     targets, function = context.needs_targets(), context.loss

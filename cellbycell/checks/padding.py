@@ -27,7 +27,7 @@ def infer_mask_polarity(context: CheckContext) -> None:
         trial.notes, trial.mask_polarity = [], polarity
         asked = CheckContext(trial, context.ids, context.pad_id)
         result = run_check(more_on_the_right, asked, "more_on_the_right")
-        if result.status == "passed" or result.missing_argument:
+        if result.status == "passed" or result.needs:
             context.model.mask_polarity = polarity
             return
     context.model.mask_polarity = None
@@ -40,7 +40,7 @@ def padding_invariance(context: CheckContext) -> str:
     sequences and once by putting pads in their place.
     """
     if context.pad_id is None:
-        raise MissingArgument("pad_id=None: the model has no pads.")
+        raise MissingArgument("pad_id=None: the model has no pads.", "pad_id=")
     context.refuse_random()
     if context.model.mask_polarity is None:
         raise NotRun(
@@ -66,7 +66,9 @@ def more_on_the_right(context: CheckContext) -> str:
     room = first.shape[1] - 1 - int(real.argmax(axis=1).max())
     count = min(3, room)
     if count < 1:
-        raise MissingArgument("a sequence is too short: give longer ones.")
+        raise MissingArgument(
+            "a sequence is too short: give longer ones.", "longer rows"
+        )
     cut, rest = first[:, :-count], context.ids[1:]
     real = context.real if rest else context.real_tokens(cut)
     before = context.outputs(cut, *rest)

@@ -76,7 +76,9 @@ def parameter_count(context: CheckContext) -> str:
     found = sum(weight.size for _, weight in copy.weights())
     wanted = context.count
     if wanted is None:
-        raise MissingArgument(f"there are {found:,} parameters: give count=.")
+        raise MissingArgument(
+            f"there are {found:,} parameters: give count=.", "count="
+        )
     if found != wanted:
         raise Failed(
             f"There are {found:,} parameters, not {wanted:,}: look for "

@@ -38,7 +38,9 @@ ADVICE = (
 def position_dependence(context: CheckContext) -> str:
     """Do the outputs depend on the order of the tokens?"""
     if context.rows.shape[1] < 3:
-        raise MissingArgument("give sequences of three tokens or more.")
+        raise MissingArgument(
+            "give sequences of three tokens or more.", "three tokens"
+        )
     for number in range(len(context.ids)):
         exchange_two(context, number)
     if not context.causal or context.is_random:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from typing import Any
 
 
 def parametrize_with_checks(
     models: Mapping[str, Callable[[], Mapping[str, Any]]],
+    also: Iterable[Callable] = (),
 ) -> Callable:
     """Return a decorator of pytest that makes a test of each check.
 
@@ -21,13 +22,15 @@ def parametrize_with_checks(
 
     A check that fails as expected is an xfail, a check that is not run is
     skipped, and a warning of a check is a Python warning. Each model is made
-    and tested when its first test runs.
+    when its first test runs, and each test runs its own check alone.
 
     Parameters
     ----------
     models
         {name: function without arguments that returns the arguments of
         `check_model`}.
+    also
+        Checks of your own, as in `check_model`.
 
     Returns
     -------
@@ -36,18 +39,23 @@ def parametrize_with_checks(
     """
     import pytest
 
-    from . import CHECKS, check_model
+    from . import check_model
+    from .arguments import choose_checks, known_checks
     from .report import EXPECTED
 
+    checks = known_checks(also)
+
     @cache
-    def report(name):
-        return check_model(**models[name]())
+    def made(name):
+        return models[name]()
 
     def check(name, wanted):
         __tracebackhide__ = True
-        found = {result.name: result for result in report(name)}.get(wanted)
-        if found is None:
+        given = {"only": None, "skip": (), **made(name)}
+        chosen = choose_checks(checks, given.pop("only"), given.pop("skip"))
+        if wanted not in chosen:
             pytest.skip("left out")
+        found = check_model(**given, also=also, only=wanted)[wanted]
         if found.status == "not run":
             pytest.skip(found.sentence)
         if found.sentence.startswith(EXPECTED):
@@ -61,6 +69,6 @@ def parametrize_with_checks(
         [
             pytest.param(partial(check, name, wanted), id=f"{name}-{wanted}")
             for name in models
-            for wanted in CHECKS
+            for wanted in checks
         ],
     )

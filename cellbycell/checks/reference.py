@@ -10,7 +10,7 @@ import numpy as np
 from .backends.base import WrappedModel
 from .context import CheckContext
 from .traces import distance
-from .verdicts import Failed, MissingArgument
+from .verdicts import Failed, MissingArgument, listed
 
 
 def reference_parity(context: CheckContext) -> str:
@@ -18,7 +18,7 @@ def reference_parity(context: CheckContext) -> str:
     other = context.reference
     if other is None:
         raise MissingArgument(
-            "give reference=, a model with the same weights."
+            "give reference=, a model with the same weights.", "reference="
         )
     theirs = other.copy(as_is=True).outputs(context.ids)
     ours = context.first
@@ -29,7 +29,7 @@ def reference_parity(context: CheckContext) -> str:
     theirs, ours = (x.reshape(*context.rows.shape, -1) for x in (theirs, ours))
     moved = context.say_change(theirs, ours, context.real)
     if not moved:
-        return "The outputs equal those of the reference."
+        return "The outputs equal those of the reference." + buffers(context)
     rows = differences(context.model, other, context.ids)
     where = first_difference(rows, context.tolerance)
     said = f"The reference differs in {moved}."
@@ -41,6 +41,39 @@ def reference_parity(context: CheckContext) -> str:
         f"{said} The first module to differ is {where.module} "
         f"({where.reference} there), by {where.change:.1e}.{hint}"
     )
+
+
+def buffers(context: CheckContext) -> str:
+    """Return which buffers of both models act alike, or raise Failed.
+
+    A number that both hold and only one of them reads makes no difference as
+    long as it is one, and a file's value is then lost.
+    """
+    assert context.reference is not None
+    both = [context.model.copy(as_is=True), context.reference.copy(as_is=True)]
+    ours, theirs = (model.buffers() for model in both)
+    shared = [
+        name
+        for name in ours
+        if name in theirs and ours[name].shape == theirs[name].shape
+    ]
+    if not shared:
+        return ""
+    found = []
+    for model in both:
+        rng = np.random.default_rng(0)
+        for name in shared:
+            factor = 1 + 0.3 * rng.uniform(size=ours[name].shape)
+            model.assign_buffer(name, ours[name] * factor)
+        outputs = model.outputs(context.ids)
+        found.append(outputs.reshape(*context.rows.shape, -1))
+    if moved := context.say_change(*found[::-1], context.real):
+        raise Failed(
+            f"With other numbers in the buffers {listed(shared)} the "
+            f"reference differs in {moved}: one of the models does not read "
+            "them, and would lose what a file has in them."
+        )
+    return f" They do also with other numbers in {listed(shared)}."
 
 
 @dataclass(frozen=True)

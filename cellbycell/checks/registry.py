@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+
 from .batch import batch_invariance, determinism
 from .cache import cache_consistency
 from .causality import (
@@ -30,6 +33,7 @@ from .positions import position_dependence
 from .reference import reference_parity
 from .report import EXPECTED, Result
 from .shape import output_shape
+from .training import training_gradients, weights_move
 from .verdicts import run_check
 
 # Each check, and the section of *Symptoms* that has its causes.
@@ -50,6 +54,8 @@ CHECKS: dict[str, tuple[Check, str]] = {
         (position_dependence, "the-order-of-the-tokens-does-not-matter"),
         (source_dependence, "it-trains-and-it-is-still-wrong"),
         (gradient_flow, "parameters-are-missing-or-never-change"),
+        (training_gradients, "parameters-are-missing-or-never-change"),
+        (weights_move, "parameters-are-missing-or-never-change"),
         (duplicate_weights, "parameters-are-missing-or-never-change"),
         (parameter_count, "parameters-are-missing-or-never-change"),
         (reference_parity, "logits-differ-from-another-library"),
@@ -65,25 +71,33 @@ OF_WEIGHTS = {"output_shape", "parameter_count"}
 
 
 def run_named(
-    context: CheckContext, name: str, before: list[Result]
+    context: CheckContext,
+    name: str,
+    known: tuple[Check, str],
+    before: list[Result],
 ) -> Result:
     """Return the result of a check.
 
-    before: the results so far. The same error is reported only once.
+    known: the check and its section of *Symptoms*; before: the results so
+    far. The same error is reported only once.
     """
-    check, symptom = CHECKS[name]
+    check, symptom = known
 
     def ready(context):
         if name not in OF_WEIGHTS:
             context.ready()
         return check(context)
 
+    start = time.perf_counter()
     result = run_check(ready, context, name, symptom)
+    result = replace(result, seconds=time.perf_counter() - start)
     if result.status == "error":
         for other in before:
             if other.sentence == result.sentence:
                 said = f"the model raises the same error as in {other.name}."
-                return Result(name, "not run", said, symptom)
+                return replace(
+                    result, status="not run", sentence=said, error=None
+                )
     return result
 
 
@@ -95,4 +109,4 @@ def expect_failure(result: Result, reason: str) -> Result:
         said = f"Expected to fail ({reason}), but passed: {result.sentence}"
     else:
         return result
-    return Result(result.name, "warning", said, result.symptom)
+    return replace(result, status="warning", sentence=said)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 Status = Literal["passed", "failed", "error", "warning", "not run"]
 # In the order of a report.
@@ -47,8 +47,10 @@ class Result:
         The section of the page *Symptoms* that lists the causes.
     error
         The model's error, if the status is "error".
-    missing_argument
-        Whether the check needs an argument that was not given.
+    needs
+        Which argument the check needs that was not given, as in "targets=".
+    seconds
+        How long it took. The first check also computes what all compare with.
     """
 
     name: str
@@ -56,7 +58,8 @@ class Result:
     sentence: str
     symptom: str
     error: Exception | None = field(default=None, compare=False)
-    missing_argument: bool = False
+    needs: str = ""
+    seconds: float = field(default=0.0, compare=False)
 
     def raise_if_failed(self) -> None:
         """Raise CheckFailed if the status is "failed" or "error"."""
@@ -154,6 +157,8 @@ class Report:
                 f"the report has no check {name!r}; its checks are "
                 f"{', '.join(self._results)}"
             )
+        if not self[name].symptom:
+            raise ValueError(f"{name!r} is a check of your own")
         print(section(self[name].symptom))
 
     def rows(self) -> list[tuple[str, str, str]]:
@@ -170,17 +175,51 @@ class Report:
         reasons: dict[str, list[str]] = {}  # a sentence -> its checks
         for r in self:
             if r.status == "not run":
-                said = r.sentence
-                if r.missing_argument:
-                    said = "need other arguments"
-                reasons.setdefault(said, []).append(r.name)
+                said, name = r.sentence, r.name
+                if r.needs:
+                    said, name = "need other arguments", f"{name} ({r.needs})"
+                reasons.setdefault(said, []).append(name)
         for said, names in reasons.items():
             found.append(("", "not run", f"{', '.join(names)}: {said}"))
         return found
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as numbers and texts, as JSON can write them."""
+        checks = [
+            {
+                "name": r.name,
+                "status": r.status,
+                "sentence": r.sentence,
+                "needs": r.needs,
+                "symptom": r.symptom,
+                "seconds": round(r.seconds, 3),
+            }
+            for r in self
+        ]
+        return {"ok": self.ok, "checks": checks, "notes": [*self.notes]}
+
+    def to_markdown(self) -> str:
+        """Return the report as a table in Markdown, for a CI's summary."""
+        lines = ["| check | status | |", "|---|---|---|"]
+        for row in self.rows():
+            cells = (re.sub(r"([|<*_`])", r"\\\1", text) for text in row)
+            lines.append(f"| {' | '.join(cells)} |")
+        notes = [f"- {note}" for note in self.last_lines()]
+        return "\n".join([*lines, "", *notes]) + "\n"
+
+    def to_html(self) -> str:
+        """Return the report as a page of its own."""
+        return (
+            '<!doctype html><html lang="en"><meta charset="utf-8">'
+            "<title>Checks of a model</title>"
+            '<body style="font-family: sans-serif; max-width: 60em">'
+            f"{self._repr_html_()}</body></html>\n"
+        )
+
     def last_lines(self) -> list[str]:
         """Return the notes, and how to see the causes of a failure."""
         wrong = [*self.failed, *self.warnings, *self.errors]
+        wrong = [name for name in wrong if self[name].symptom]
         if not wrong:
             return [*self.notes]
         return [*self.notes, f'Causes: report.explain("{wrong[0]}").']

@@ -7,6 +7,9 @@ import numpy as np
 from .context import CheckContext
 from .verdicts import Failed, Warned, listed
 
+# Fewer outputs say nothing; a larger share of zeros is not by chance.
+FEW, ZEROS = 8, 0.2
+
 
 def output_shape(context: CheckContext) -> str:
     """Are the outputs finite numbers, (B, T, ...), that differ?"""
@@ -26,6 +29,18 @@ def output_shape(context: CheckContext) -> str:
     ]
     if wild:
         raise Failed(f"There is NaN or infinity in {listed(wild)}.")
+    buffers = context.model.copy(as_is=True).buffers()
+    empty = [name for name, x in buffers.items() if np.isnan(x).any()]
+    if empty:
+        raise Failed(
+            f"There is NaN in the buffer {listed(empty)}: it was made without "
+            "values, as on the device meta, and no file has filled it."
+        )
+    single = [name for name, x in buffers.items() if x.size == 1]
+    if single:
+        context.model.note(
+            f"Buffers of one number, which a file may fill: {listed(single)}."
+        )
     bad = np.isnan(found) | np.isposinf(found)
     bad = bad.reshape(*rows.shape, -1).any(axis=-1) & context.real
     if bad.any():
@@ -43,7 +58,27 @@ def output_shape(context: CheckContext) -> str:
             "last layer or branches begin at zero. If the model was trained, "
             "it has lost weights."
         )
-    return said
+    return said + last_step(context, tokens)
+
+
+def last_step(context: CheckContext, tokens: np.ndarray) -> str:
+    """Return what follows the last layer, or raise Warned; tokens: (K, C)."""
+    if tokens.shape[-1] < FEW or (tokens < 0).any():
+        return ""
+    if (zero := (tokens == 0).mean()) > ZEROS:
+        raise Warned(
+            f"{zero:.0%} of the outputs are exactly zero, and none is "
+            "negative: is there a ReLU behind the last layer? Such logits "
+            "cannot fall, and get no gradient."
+        )
+    if not np.allclose(tokens.sum(axis=-1), 1, atol=1e-3):
+        return ""
+    if context.model.gives_logits and context.loss is None:
+        raise Warned(
+            "The outputs of a token sum to one: are they probabilities? "
+            "Cross-entropy and sampling take logits."
+        )
+    return " They are probabilities."
 
 
 def why_shape(sizes: tuple[int, ...], rows: np.ndarray) -> str:

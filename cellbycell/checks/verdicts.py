@@ -21,7 +21,14 @@ class NotRun(Exception):
 
 
 class MissingArgument(NotRun):
-    """Raised by a check that needs another argument, or other ids."""
+    """Raised by a check that needs another argument, or other ids.
+
+    needs: which, in a word or two, as in "targets=".
+    """
+
+    def __init__(self, sentence: str, needs: str) -> None:
+        super().__init__(sentence)
+        self.needs = needs
 
 
 def first_line(error: BaseException) -> str:
@@ -46,10 +53,8 @@ def run_check(
     except Warned as verdict:
         return Result(name, "warning", str(verdict), symptom)
     except NotRun as reason:
-        missing = isinstance(reason, MissingArgument)
-        return Result(
-            name, "not run", str(reason), symptom, missing_argument=missing
-        )
+        needs = getattr(reason, "needs", "")
+        return Result(name, "not run", str(reason), symptom, needs=needs)
     except NotImplementedError as error:
         reason = first_line(error) or "something is not implemented"
         return Result(

@@ -21,6 +21,8 @@ Cotangent = Callable[[tuple[int, ...]], np.ndarray]
 NEAR_ZERO = 1e-2
 # A rate of dropout at which layers still draw, but drop nothing.
 NO_RATE = 1e-12
+# The usual rate of AdamW.
+RATE = 3e-4
 
 
 class Unreadable(Exception):
@@ -47,6 +49,7 @@ class WrappedModel:
     mask_polarity: str | None = "tokens"
     required: set[str] = set()
     hub_cache = False  # whether it is KerasHub's, without masks
+    gives_logits = True  # whether its losses usually take logits
 
     def copy(self, as_is: bool = False) -> WrappedModel:
         """Return a copy in evaluation mode, as if new.
@@ -76,6 +79,24 @@ class WrappedModel:
         """Give the weight of this name new values."""
         raise NotImplementedError
 
+    def buffers(self) -> dict[str, np.ndarray]:
+        """Return {name: values} of numbers that files hold and no step moves.
+
+        PyTorch's persistent buffers; Keras has them among its weights.
+        """
+        return {}
+
+    def assign_buffer(self, name: str, values: np.ndarray) -> None:
+        """Give the buffer of this name new values."""
+        raise NotImplementedError
+
+    def reordered(self, cache: Any, order: np.ndarray) -> Any:
+        """Return a cache with its rows in this order, as beams need it.
+
+        Raises NotRun if the cache is of a kind that the kit does not know.
+        """
+        raise NotImplementedError
+
     def frozen(self) -> list[str]:
         """Return the names of the weights that are frozen."""
         raise NotImplementedError
@@ -91,6 +112,41 @@ class WrappedModel:
 
         It is that of the outputs times cotangent(shape), and of all other
         tensors that the model returns; "none" if they do not depend on it.
+        """
+        raise NotImplementedError
+
+    def training_copy(self) -> WrappedModel:
+        """Return a copy in training mode, valid until the next copy is made.
+
+        Its dropout and its frozen parts are those of the model.
+        """
+        raise NotImplementedError
+
+    def padding_rows(self) -> dict[str, int]:
+        """Return {table: the row of pads, which gets no gradient}."""
+        return {}
+
+    def slope(
+        self, ids: Ids, cotangent: Cotangent, gradients: bool = True
+    ) -> tuple[float, dict[str, np.ndarray | None]]:
+        """Return the outputs times cotangent(shape), and its gradients.
+
+        In training mode, after seeding; {trainable weight: its gradient},
+        None if it gets none; {} without gradients.
+        """
+        raise NotImplementedError
+
+    def one_step(
+        self,
+        ids: Ids,
+        targets: np.ndarray | None,
+        function: Callable | None,
+        optimizer: Callable | None,
+    ) -> tuple[dict[str, np.ndarray], ...]:
+        """Return weights before and after a step, and their gradients.
+
+        In the model's own types and training mode. optimizer: makes one from
+        the trainable parameters; None for AdamW.
         """
         raise NotImplementedError
 
@@ -267,6 +323,12 @@ class WrappedModel:
         if name is None:
             return None
         return name, dict(self.weights())[name].copy()
+
+
+def random_mean(shape: tuple[int, ...]) -> np.ndarray:
+    """Return random factors for outputs, the size of those of a mean."""
+    rng = np.random.default_rng(0)
+    return rng.normal(size=shape) / (shape[0] * shape[1])
 
 
 def seed_all(seed: int) -> None:

@@ -5,20 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 from ..model_io import IGNORED, as_rows, find_cache, find_logits
-from .base import NO_RATE, Cotangent, Ids, seed_all, set_dropout
+from ..verdicts import NotRun
+from .base import (
+    NO_RATE,
+    RATE,
+    Cotangent,
+    Ids,
+    random_mean,
+    seed_all,
+    set_dropout,
+)
 from .keras_state import KerasState
 
 
 class KerasModel(KerasState):
     """A Keras layer or model on TensorFlow: calls, gradients, losses."""
 
+    gives_logits = False  # often probabilities, with from_logits=False
     ambiguous_masks: list[str] = []  # Keras' own masks are True at tokens
 
     def run(
@@ -69,6 +79,16 @@ class KerasModel(KerasState):
             cache = find_cache(output, self.cache_name)
         found, _ = find_logits(output, tuple(new.shape))
         return self.as_array(found), cache
+
+    def reordered(self, cache: Any, order: np.ndarray) -> Any:
+        def moved(x):
+            if not hasattr(x, "shape") or not x.shape:
+                return x  # such as a number of positions
+            if x.shape[0] != len(order):
+                raise NotRun("the rows of the cache are not its first axis.")
+            return tf.gather(x, order)
+
+        return keras.tree.map_structure(moved, cache)
 
     @property
     def hub_cache(self) -> bool:
@@ -161,6 +181,69 @@ class KerasModel(KerasState):
             for g in grads
         ]
         return dict(zip(named, states, strict=True))
+
+    def training_copy(self) -> Self:
+        return self.copy()
+
+    def trained(self) -> dict[str, Any]:
+        """Return {name: weight} of those that are trainable."""
+        return {n: v for n, v in self.named().items() if v.trainable}
+
+    def slope(
+        self, ids: Ids, cotangent: Cotangent, gradients: bool = True
+    ) -> tuple[float, dict[str, np.ndarray | None]]:
+        self.seeded(0)
+        named = self.trained() if gradients else {}
+        with tf.GradientTape() as tape:
+            total = self.weighted(ids, cotangent)
+        grads = tape.gradient(total, [v.value for v in named.values()])
+        return float(total), {
+            name: None if g is None else self.as_array(tf.convert_to_tensor(g))
+            for name, g in zip(named, grads, strict=True)
+        }
+
+    def weighted(self, ids: Ids, cotangent: Cotangent) -> Any:
+        """Return the sum of the logits in training mode times factors, ()."""
+        found, _ = find_logits(self.run(ids, training=True), ids[-1].shape)
+        numbers = tf.cast(cotangent(tuple(found.shape)), found.dtype)
+        # Zero times minus infinity would be NaN.
+        found = tf.where(numbers != 0, found, tf.zeros_like(found))
+        return tf.reduce_sum(tf.cast(found * numbers, tf.float64))
+
+    def one_step(
+        self,
+        ids: Ids,
+        targets: np.ndarray | None,
+        function: Callable | None,
+        optimizer: Callable | None,
+    ) -> tuple[dict[str, np.ndarray], ...]:
+        twin = self.copy(as_is=True)
+        twin.seeded(0)
+        named = twin.trained()
+        variables = [*named.values()]
+        if optimizer is None:
+            stepper = keras.optimizers.AdamW(RATE)
+        else:
+            stepper = optimizer(variables)
+        with tf.GradientTape() as tape:
+            if targets is None:
+                loss = twin.weighted(ids, random_mean)
+            else:
+                loss = twin.loss(ids, targets, function, training=True)
+        grads = {
+            name: tf.convert_to_tensor(g)
+            for name, g in zip(
+                named,
+                tape.gradient(loss, [v.value for v in variables]),
+                strict=True,
+            )
+            if g is not None
+        }
+        before = {n: self.as_array(v.value).copy() for n, v in named.items()}
+        pairs = [(g, named[n]) for n, g in grads.items()]
+        stepper.apply_gradients(pairs)
+        after = {n: self.as_array(v.value) for n, v in named.items()}
+        return before, after, {n: self.as_array(g) for n, g in grads.items()}
 
     @contextmanager
     def spied(self, see: Callable[[Any, tuple, Any], None]) -> Iterator[None]:

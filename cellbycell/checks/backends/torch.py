@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -22,12 +23,34 @@ from ..model_io import (
     find_loss,
 )
 from ..verdicts import NotRun
-from .base import NO_RATE, Cotangent, Ids, seed_all, set_dropout
-from .torch_state import TorchState, as_array, tensors_in
+from .base import (
+    NO_RATE,
+    RATE,
+    Cotangent,
+    Ids,
+    random_mean,
+    seed_all,
+    set_dropout,
+)
+from .torch_state import TorchState, as_array, no_hooks, tensors_in
 
 # Layers that choose a few keys for each token, and those that choose experts.
 SELECTS = re.compile("(?i)index|top_?k|chunk|sparse|select")
 ROUTES = re.compile("(?i)rout|gate|moe|expert")
+
+
+def reordered(cache: Any, rows: torch.Tensor) -> Any:
+    """Return nested tensors, each with its rows in this order."""
+    if isinstance(cache, torch.Tensor):
+        if cache.ndim and len(cache) == len(rows):
+            return cache.index_select(0, rows)
+    elif isinstance(cache, dict):
+        return {name: reordered(x, rows) for name, x in cache.items()}
+    elif isinstance(cache, (list, tuple)) and not hasattr(cache, "_fields"):
+        return type(cache)(reordered(x, rows) for x in cache)
+    elif cache is None or isinstance(cache, (int, float)):
+        return cache
+    raise NotRun(f"the kit cannot reorder a {type(cache).__name__}.")
 
 
 class TorchModel(TorchState):
@@ -178,6 +201,27 @@ class TorchModel(TorchState):
         with torch.no_grad():  # in place, which changes its version
             p.copy_(torch.as_tensor(values))
 
+    def buffers(self) -> dict[str, np.ndarray]:
+        kept = self.model.state_dict(keep_vars=True).keys()
+        return {
+            name: as_array(b).copy()
+            for name, b in self.model.named_buffers()
+            if name in kept and b.is_floating_point()
+        }
+
+    def assign_buffer(self, name: str, values: np.ndarray) -> None:
+        b = dict(self.model.named_buffers())[name]
+        b.data = torch.as_tensor(values, dtype=b.dtype, device=b.device)
+
+    def reordered(self, cache: Any, order: np.ndarray) -> Any:
+        rows = self.tensor(order)
+        if hasattr(cache, "reorder_cache"):
+            cache.reorder_cache(rows)
+            return cache
+        if hasattr(self.model, "_reorder_cache"):
+            return self.model._reorder_cache(cache, rows)
+        return reordered(cache, rows)
+
     def backward(
         self,
         ids: Ids,
@@ -243,6 +287,81 @@ class TorchModel(TorchState):
 
         self.backward(ids, cotangent, see)
         return found
+
+    def training_copy(self) -> Self:
+        frozen = {*self.frozen()}
+        twin = self.copy()
+        for name, p in twin.model.named_parameters():
+            p.requires_grad_(p.is_floating_point() and name not in frozen)
+        twin.model.train()
+        return twin
+
+    def padding_rows(self) -> dict[str, int]:
+        rows = {
+            id(module.weight): module.padding_idx
+            for module in self.model.modules()
+            if isinstance(module, nn.Embedding)
+            and module.padding_idx is not None
+        }
+        named = self.model.named_parameters()
+        return {n: rows[id(p)] for n, p in named if id(p) in rows}
+
+    def weighted(self, ids: Ids, cotangent: Cotangent) -> torch.Tensor:
+        """Return the sum of the logits times factors, ()."""
+        found = self.logits(ids)
+        numbers = torch.as_tensor(cotangent(tuple(found.shape))).to(found)
+        # Zero times minus infinity would be NaN.
+        return torch.where(numbers != 0, found * numbers, 0).double().sum()
+
+    def slope(
+        self, ids: Ids, cotangent: Cotangent, gradients: bool = True
+    ) -> tuple[float, dict[str, np.ndarray | None]]:
+        self.model.train()
+        self.seeded()
+        with torch.set_grad_enabled(gradients):
+            total = self.weighted(ids, cotangent)
+        if gradients and total.requires_grad:
+            total.backward()
+        named = self.model.named_parameters() if gradients else ()
+        return total.item(), {
+            name: None if p.grad is None else as_array(p.grad.to_dense())
+            for name, p in named
+            if p.requires_grad
+        }
+
+    def one_step(
+        self,
+        ids: Ids,
+        targets: np.ndarray | None,
+        function: Callable | None,
+        optimizer: Callable | None,
+    ) -> tuple[dict[str, np.ndarray], ...]:
+        self.restore()
+        twin = copy.copy(self)
+        if not self.undo:
+            twin.model = copy.deepcopy(self.model, no_hooks(self.model))
+        twin.model.train()
+        twin.seeded()
+        named = {
+            n: p for n, p in twin.model.named_parameters() if p.requires_grad
+        }
+        for p in named.values():
+            p.grad = None  # the caller's is not added to
+        make = optimizer or partial(torch.optim.AdamW, lr=RATE)
+        stepper = make([*named.values()])
+        if targets is None:
+            loss = twin.weighted(ids, random_mean)
+        else:
+            loss = twin.tensor_loss(ids, targets, function)
+        loss.backward()
+        before = {n: as_array(p).copy() for n, p in named.items()}
+        grads = {
+            n: as_array(p.grad.to_dense()).copy()
+            for n, p in named.items()
+            if p.grad is not None
+        }
+        stepper.step()
+        return before, {n: as_array(p) for n, p in named.items()}, grads
 
     def table(self, ids: Ids) -> str | None:
         found = []

@@ -7,7 +7,13 @@ import warnings
 import numpy as np
 import pytest
 
-from cellbycell.checks import CHECKS, check_model, parametrize_with_checks
+from cellbycell.checks import (
+    CHECKS,
+    Failed,
+    Warned,
+    check_model,
+    parametrize_with_checks,
+)
 from cellbycell.checks.model_io import as_rows, tokens_in
 
 torch = pytest.importorskip("torch")
@@ -230,6 +236,38 @@ def test_failures_that_are_expected():
     )
 
 
+def test_reasons_may_come_from_a_function():
+    def reason(name):
+        return "by design" if name == "position_dependence" else None
+
+    report = check_model(model(), IDS, expected_failures=reason)
+    assert report.warnings == ["position_dependence"]
+
+
+def test_checks_of_ones_own_are_asked_like_others():
+    def is_small(context):
+        size = sum(values.size for _, values in context.model.weights())
+        if size > 10**6:
+            raise Failed(f"There are {size:,} weights.")
+        return f"There are {size:,} weights."
+
+    def is_never_right(context):
+        raise Warned(f"Ids are {context.rows.shape}.")
+
+    own = [is_small, is_never_right]
+    report = check_model(model(), IDS, also=own, skip=["determinism"])
+    assert report["is_small"].status == "passed"
+    assert report.warnings[-1] == "is_never_right"
+    assert "determinism" not in [result.name for result in report]
+    only = check_model(model(), IDS, also=own, only="is_never_right")
+    assert len(only) == 1
+    with pytest.raises(ValueError, match="is a check of your own"):
+        only.explain("is_never_right")
+    for wrong, error in (([is_small, is_small], ValueError), ("x", TypeError)):
+        with pytest.raises(error):
+            check_model(model(), IDS, also=wrong)
+
+
 def test_an_error_is_said_once():
     report = check_model(model(), [[3, 4, 99, 5]])
     assert report.errors == ["output_shape"]
@@ -283,3 +321,24 @@ def test_a_warning_of_a_check_is_one_of_python():
         checks["it-causality"]()
     with pytest.raises(pytest.xfail.Exception, match="too many"):
         checks["it-output_shape"]()
+
+
+def test_a_test_runs_its_own_check_alone():
+    ran = []
+
+    def seen(context):
+        ran.append("seen")
+        return "seen"
+
+    def other(context):
+        raise AssertionError
+
+    decorate = parametrize_with_checks(
+        {"it": lambda: dict(model=model(), token_ids=IDS, skip=["causality"])},
+        also=[seen, other],
+    )
+    checks = {p.id: p.values[0] for p in decorate.args[1]}
+    checks["it-seen"]()
+    assert ran == ["seen"]
+    with pytest.raises(pytest.skip.Exception, match="left out"):
+        checks["it-causality"]()

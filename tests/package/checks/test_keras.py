@@ -246,3 +246,41 @@ def test_a_model_of_keras_hub_is_read_with_its_cache(wrong):
     report = check_model(model, IDS)
     assert ("cache_consistency" in report.failed) is wrong
     assert report.errors == []
+
+
+@tf.custom_gradient
+def too_small(x):
+    """A backward pass of one's own, too small by half."""
+    return x * 2, lambda grad: grad
+
+
+def test_gradients_in_training_are_those_of_what_is_computed():
+    def ask(model):
+        only = "training_gradients"
+        return check_model(model, IDS, only=only)[only]
+
+    assert ask(Model()).status == "passed"
+    found = ask(Wrapped(too_small))
+    assert found.status == "failed"
+    assert "by a difference quotient" in found.sentence
+
+
+def test_an_optimizer_that_stands_still_is_seen():
+    model = Model()
+    assert check_model(model, IDS, only="weights_move").ok
+    before = [v.numpy() for v in model.weights]
+    report = check_model(
+        model,
+        IDS,
+        only="weights_move",
+        optimizer=lambda variables: keras.optimizers.SGD(0.0),
+    )
+    assert report.failed == ["weights_move"]
+    after = [v.numpy() for v in model.weights]
+    assert all(map(np.array_equal, before, after))
+
+
+def test_outputs_may_be_probabilities():
+    report = check_model(Wrapped(tf.nn.softmax), IDS, only="output_shape")
+    assert report.passed == ["output_shape"]
+    assert "probabilities" in report["output_shape"].sentence

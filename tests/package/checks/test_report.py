@@ -1,5 +1,6 @@
 """The report, what the kit imports, and what it prints in a shell."""
 
+import json
 import os
 import re
 import subprocess
@@ -43,14 +44,15 @@ def test_a_report_is_a_table_with_failures_first():
 
 
 def test_checks_that_were_not_run_for_one_reason_share_a_row():
-    lacking = {"missing_argument": True}
     results = [
-        Result("causality", "not run", "give targets=", "x", **lacking),
-        Result("determinism", "not run", "give loss=", "x", **lacking),
+        Result("causality", "not run", "give targets=", "x", needs="targets="),
+        Result("determinism", "not run", "give loss=", "x", needs="loss="),
         Result("padding_invariance", "not run", "no mask", "x"),
     ]
     assert str(Report(results, [])).split("\n") == [
-        "           not run   causality, determinism: need other arguments",
+        "           not run   causality (targets=), determinism (loss=): need "
+        "other",
+        "                     arguments",
         "           not run   padding_invariance: no mask",
     ]
 
@@ -71,6 +73,20 @@ def test_a_notebook_shows_a_table():
     assert shown.count("<tr>") == 2 and "#c0392b" in shown
     wrong = Report([Result("padding_invariance", "failed", "<b>", "x")], [])
     assert "&lt;b&gt;" in wrong._repr_html_()
+
+
+def test_a_report_can_be_written():
+    found = report("passed", "failed")
+    told = json.loads(json.dumps(found.to_dict()))
+    assert told["ok"] is False and told["notes"] == [*found.notes]
+    assert told["checks"][1]["name"] == "padding_invariance"
+    assert told["checks"][1]["status"] == "failed"
+    lines = found.to_markdown().split("\n")
+    assert lines[2].startswith(r"| padding\_invariance | failed |")
+    odd = Report([Result("causality", "failed", "a|b", "x")], [])
+    assert r"a\|b |" in odd.to_markdown()
+    page = found.to_html()
+    assert page.startswith("<!doctype html>") and found._repr_html_() in page
 
 
 def test_names_by_status():
@@ -199,6 +215,73 @@ def test_a_folder_that_cannot_be_checked(
     if config:
         (tmp_path / "config.json").write_text(config)
     monkeypatch.setattr(sys, "argv", ["kit", str(tmp_path)])
+    with pytest.raises(SystemExit):
+        main()
+    assert says in capsys.readouterr().err.replace("\n", " ")
+
+
+MODULE = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.embed, self.last = nn.Embedding(50, 8), nn.Linear(8, 50)
+
+    def forward(self, ids):
+        return self.last(self.embed(ids))
+
+
+def make():
+    return Net()
+
+
+def given():
+    return dict(model=Net(), token_ids=[[5, 6, 7], [8, 9, 0]], pad_id=0)
+"""
+
+
+@pytest.mark.parametrize("name", ["make", "given"])
+def test_a_shell_checks_what_a_function_makes(
+    tmp_path, monkeypatch, capsys, name
+):
+    pytest.importorskip("torch")
+    module = f"of_{name}"
+    (tmp_path / f"{module}.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    given = ["kit", f"{module}:{name}", "--targets", "--json", "report.json"]
+    given += ["--only", "output_shape, context_dependence,target_alignment"]
+    given += ["--skip", "output_shape", "--html", "r.html"]
+    given += ["--markdown", "r.md"]
+    monkeypatch.setattr(sys, "argv", given)
+    assert main() == 1
+    told = json.loads((tmp_path / "report.json").read_text())
+    found = {check["name"]: check["status"] for check in told["checks"]}
+    assert found == {
+        "context_dependence": "failed",
+        "target_alignment": "passed",
+    }
+    assert all(check["seconds"] > 0 for check in told["checks"])
+    assert "context_dependence" in (tmp_path / "r.html").read_text()
+    assert "| failed |" in (tmp_path / "r.md").read_text()
+    assert "context_dependence failed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["no_such:make"], "no_such:make: No module named"),
+        (["json:nothing"], "has no attribute 'nothing'"),
+        (["json:nothing", "--only", "x"], "has no attribute"),
+        ([], "give module:function, a folder, or --explain CHECK"),
+        (["folder", "--targets"], "--targets is for module:function"),
+    ],
+)
+def test_a_function_that_is_not_there(monkeypatch, capsys, given, says):
+    monkeypatch.setattr(sys, "argv", ["kit", *given])
     with pytest.raises(SystemExit):
         main()
     assert says in capsys.readouterr().err.replace("\n", " ")

@@ -77,7 +77,7 @@ def test_a_cache_of_ones_own_is_read_by_step():
 
     case = pytorch.case("decoder") | {"only": ["cache_consistency"]}
     case["call"] = lambda model, ids: model(ids).logits
-    assert check_model(**case)["cache_consistency"].missing_argument
+    assert check_model(**case)["cache_consistency"].needs == "step="
     assert check_model(**case, step=step).passed == ["cache_consistency"]
     report = check_model(**case, step=lambda m, x, cache: step(m, x, None))
     assert report.failed == ["cache_consistency"]
