@@ -37,7 +37,6 @@ from .verdicts import Failed, NotRun, Warned
 
 __all__ = [
     "CHECKS",
-    "CheckContext",
     "CheckFailed",
     "Difference",
     "Failed",

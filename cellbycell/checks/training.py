@@ -177,6 +177,17 @@ def weights_move(context: CheckContext) -> str:
             still.append((changed.sum() / wanted.sum(), name))
     if not total:
         raise NotRun("no weight has a gradient.")
+    dead = [
+        name
+        for name, grad in grads.items()
+        if grad.ndim > 1 and not before[name].any() and not grad.any()
+    ]
+    if dead:
+        raise Warned(
+            f"{listed(dead)}: all zero, and without a gradient, because what "
+            "follows is zero, too. One of the two matrices of an adapter has "
+            "to be drawn."
+        )
     own = context.optimizer is not None
     said = f"One step of {'the optimizer' if own else 'AdamW at 3e-4'} changes"
     said += f" {moved / total:.0%} of the weights that have a gradient"

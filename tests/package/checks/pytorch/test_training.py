@@ -149,6 +149,22 @@ def test_an_optimizer_without_the_layers_is_seen():
     assert found.status == "failed" and "other parameters" in found.sentence
 
 
+@pytest.mark.parametrize("drawn", [True, False])
+def test_an_adapter_that_can_never_learn_is_seen(drawn):
+    model = frozen()
+    down, up = nn.Linear(WIDTH, 2, bias=False), nn.Linear(2, 20, bias=False)
+    nn.init.zeros_(up.weight)
+    if not drawn:
+        nn.init.zeros_(down.weight)
+    whole = model.linear.forward
+    model.down, model.up = down, up
+    model.linear.requires_grad_(False)
+    model.linear.forward = lambda x: whole(x) + model.up(model.down(x))
+    found = ask("weights_move", model)
+    assert found.status == ("passed" if drawn else "warning")
+    assert drawn or "down.weight" in found.sentence
+
+
 def cross_entropy(logits, targets, **how):
     return F.cross_entropy(logits.mT, targets, **how)
 
