@@ -50,6 +50,8 @@ CACHES = (
 )
 # Caches that hold a state and no keys: later calls need no mask.
 STATES = ("cache_params", "state")
+# Arguments that take the number of tokens that a cache has read.
+STARTS = ("start", "start_pos", "start_position", "offset", "past_length")
 # The target of a position that the loss leaves out, apart from pads.
 IGNORED = -100
 

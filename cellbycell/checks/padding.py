@@ -7,6 +7,7 @@ from copy import copy
 import numpy as np
 
 from .context import CheckContext
+from .dependence import context_dependence
 from .verdicts import Failed, MissingArgument, NotRun, run_check
 
 # At most so many rows are computed one by one.
@@ -16,21 +17,25 @@ MAX_ROWS = 8
 def infer_mask_polarity(context: CheckContext) -> None:
     """Find out what True means in masks whose names do not tell.
 
-    They get True at tokens, or at pads, whichever makes pads change nothing.
-    If neither does, the model gets no such mask, and `padding_invariance`
-    reports it.
+    They get True at tokens, or at pads, whichever makes pads change nothing,
+    and lets tokens read each other: where all are blocked, nothing changes
+    either. If neither does, the model gets no such mask, and
+    `padding_invariance` reports it.
     """
     if context.pad_id is None or not context.model.ambiguous_masks:
         return
+    found = []
     for polarity in ("tokens", "pads"):
         trial = copy(context.model)
         trial.notes, trial.mask_polarity = [], polarity
         asked = CheckContext(trial, context.ids, context.pad_id)
         result = run_check(more_on_the_right, asked, "more_on_the_right")
         if result.status == "passed" or result.needs:
-            context.model.mask_polarity = polarity
-            return
-    context.model.mask_polarity = None
+            reads = run_check(context_dependence, asked, "context_dependence")
+            found.append((reads.status != "passed", polarity))
+    # The first of those that let tokens read each other, or of all.
+    found.sort(key=lambda pair: pair[0])
+    context.model.mask_polarity = found[0][1] if found else None
 
 
 def padding_invariance(context: CheckContext) -> str:

@@ -16,6 +16,7 @@ from torch import nn
 
 from ..model_io import (
     IGNORED,
+    STARTS,
     STATES,
     as_rows,
     find_cache,
@@ -137,6 +138,7 @@ class TorchModel(TorchState):
                 named[name] = cache
             if positions:
                 named |= self.positions(ids, start)
+            named |= {name: start for name in STARTS if name in self.names}
             known = cache is not None and name in STATES
             masks = self.masks(ids) if mask and not known else {}
             if len(ids) > 1 and "encoder_outputs" in self.names:
@@ -525,7 +527,7 @@ class TorchModel(TorchState):
             is_dropout = isinstance(module, nn.modules.dropout._DropoutNd)
             set_dropout(vars(module), rate, rate="p" if is_dropout else "")
             config = getattr(module, "config", None)
-            if hasattr(config, "__dict__"):
+            if isinstance(getattr(config, "__dict__", None), dict):
                 set_dropout(vars(config), rate)
 
     def train(

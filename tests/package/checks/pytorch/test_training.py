@@ -260,6 +260,39 @@ def test_a_buffer_that_one_model_does_not_read_is_seen():
     assert found.status == "failed" and "does not read" in found.sentence
 
 
+class Settings:
+    """A config that is a class, as in a script: its entries are read-only."""
+
+    dropout = 0.2
+
+
+class Styled(GPT):
+    def __init__(self):
+        super().__init__()
+        self.config = Settings
+
+
+def test_a_config_may_be_a_class():
+    assert check_model(Styled(), IDS, causal=True).errors == []
+
+
+class Blocked(GPT):
+    """A mask that is True at pads, by a name that does not say so."""
+
+    def forward(self, ids, mask=None):
+        x = self.table(ids) + self.places(torch.arange(ids.shape[1]))
+        later = nn.Transformer.generate_square_subsequent_mask(ids.shape[1])
+        for layer in self.layers:
+            x = layer(x, later < 0, src_key_padding_mask=mask)
+        return self.linear(x.nan_to_num())
+
+
+def test_a_mask_that_blocks_all_is_not_taken_for_one_that_works():
+    report = check_model(Blocked(), IDS, pad_id=0, skip="padding_invariance")
+    assert report.failed == [], report
+    assert "True at pads" in " ".join(report.notes)
+
+
 class Cached(nn.Module):
     """Attention with a cache; inside: the module keeps its keys itself."""
 
@@ -270,9 +303,9 @@ class Cached(nn.Module):
         self.linear = nn.Linear(WIDTH, VOCABULARY)
         self.inside, self.kept = inside, None
 
-    def forward(self, ids, cache=None):
+    def forward(self, ids, cache=None, start=0):
         x = self.table(ids)
-        start = 0 if cache is None else cache.shape[1]
+        assert start == (0 if cache is None else cache.shape[1])
         if self.inside and cache is not None:
             x = torch.cat([self.kept, x], 1)
         elif cache is not None:
@@ -285,15 +318,7 @@ class Cached(nn.Module):
 
 @pytest.mark.parametrize("inside", [False, True])
 def test_a_cache_follows_its_rows(inside):
-    def step(model, ids, cache):
-        return model(ids, cache)
-
-    found = ask(
-        "cache_consistency",
-        Cached(inside),
-        step=step,
-        call=lambda model, ids: model(ids)[0],
-    )
+    found = ask("cache_consistency", Cached(inside))
     assert found.status == ("failed" if inside else "passed"), found.sentence
     says = "whose rows change places" if inside else "can change places"
     assert says in found.sentence
