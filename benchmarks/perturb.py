@@ -22,7 +22,7 @@ import sys
 from pathlib import Path
 
 from tools.notebooks import Notebook, NotebookError, label
-from tools.run.chapter import Run
+from tools.run.chapter import SECONDS, Run
 from tools.run.compare import ENVIRONMENT, difference
 from tools.settings import ROOT, chapters
 
@@ -134,13 +134,12 @@ class Perturbed(Run):
     """A run that goes on where something asserted does not hold."""
 
     def __init__(self, notebook, names):
-        super().__init__(notebook, collects=True)
+        super().__init__(notebook)
         self.namespace |= names | {"__failed__": self.messages.append}
 
-    def tree(self, source, name):
-        return ast.fix_missing_locations(
-            Soft(name).visit(super().tree(source, name))
-        )
+    def tree(self, source):
+        tree = Soft(self.at).visit(super().tree(source))
+        return ast.fix_missing_locations(tree)
 
 
 class Soft(ast.NodeTransformer):
@@ -164,9 +163,9 @@ class Soft(ast.NodeTransformer):
 def changes(notebook, names):
     """Run a chapter; yield what is asserted or printed otherwise."""
     run, said = Perturbed(notebook, names), 0
-    for place, cell in enumerate(notebook.cells):
+    for cell in notebook.cells:
         try:
-            run.step(place)
+            run.step(SECONDS)
         except NotebookError as error:
             run.messages.append(str(error))
         else:

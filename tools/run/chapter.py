@@ -65,12 +65,15 @@ class Run:
         # For tracebacks and inspect.getsource.
         lines = source.splitlines(True)
         linecache.cache[file] = len(source), None, lines, file
+        return shell.execute(self.tree(source), file, self.namespace)
+
+    def tree(self, source):
+        """Return the syntax tree of code, its shape comments as checks."""
         try:
-            tree = shapes.rewrite(source, self.at)
+            return shapes.rewrite(source, self.at)
         except shapes.ShapeError as error:
             self.messages.append(f"{self.at}, {error}")
-            tree = ast.parse(source)
-        return shell.execute(tree, file, self.namespace)
+            return ast.parse(source)
 
     def check(self, name, text, above):
         """Check a text with the variables above it, and those it announces."""
