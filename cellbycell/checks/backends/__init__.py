@@ -25,10 +25,17 @@ def open_model(
     own code has imported it.
     """
     torch, keras = sys.modules.get("torch"), sys.modules.get("keras")
-    if torch is not None and isinstance(model, torch.nn.Module):
-        from .torch import TorchModel as Wrapped
-    elif keras is not None and isinstance(model, keras.layers.Layer):
+    # On PyTorch, a layer of Keras is a module, too, and takes no masks as one.
+    if keras is not None and isinstance(model, keras.layers.Layer):
+        if keras.backend.backend() != "tensorflow":
+            raise TypeError(
+                f"{argument} is a Keras model on {keras.backend.backend()}: "
+                "the kit asks Keras models on TensorFlow alone, so set "
+                "KERAS_BACKEND=tensorflow before keras is imported"
+            )
         from .keras import KerasModel as Wrapped
+    elif torch is not None and isinstance(model, torch.nn.Module):
+        from .torch import TorchModel as Wrapped
     else:
         kind = f"a {type(model).__name__}"
         advice = (

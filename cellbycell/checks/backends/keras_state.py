@@ -55,8 +55,6 @@ class KerasState(WrappedModel):
         call: Callable | None = None,
         step: Callable | None = None,
     ) -> None:
-        if keras.backend.backend() != "tensorflow":
-            raise TypeError("The kit tests Keras models on TensorFlow only.")
         self.notes, self.reinitialised = [], {}
         self.model, self.ids, self.pad_id = model, ids, pad_id
         self.call, self.step = call, step

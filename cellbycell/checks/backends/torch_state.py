@@ -17,7 +17,9 @@ from torch import nn
 from ..model_io import begins_with_pads, named_parts, required
 from .base import Ids, WrappedModel, generators_kept
 
+# NumPy knows neither bfloat16 nor the types of eight bits.
 HALVES = {torch.float16, torch.bfloat16}
+HALVES |= {torch.float8_e4m3fn, torch.float8_e5m2}
 
 
 def as_array(x: torch.Tensor) -> np.ndarray:
@@ -150,6 +152,13 @@ class TorchState(WrappedModel):
         """Restore the model and all generators at the end."""
         precision = torch.get_float32_matmul_precision()
         devices = {p.device for p in self.model.parameters()}
+        if any(
+            type(p.data).__name__ == "DTensor" for p in self.model.parameters()
+        ):
+            raise ValueError(
+                "the model's parameters are cut over machines (DTensor): ask "
+                "a whole one, before fully_shard or parallelize_module"
+            )
         if any(device.type == "meta" for device in devices):
             raise ValueError(
                 "the model is on the device meta, where weights have no "

@@ -1,5 +1,9 @@
 """What goes wrong in training alone; each bug beside its correct twin."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -322,3 +326,52 @@ def test_a_cache_follows_its_rows(inside):
     assert found.status == ("failed" if inside else "passed"), found.sentence
     says = "whose rows change places" if inside else "can change places"
     assert says in found.sentence
+
+
+def test_weights_of_eight_bits_are_read():
+    class Small(nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(0)
+            self.table = nn.Embedding(VOCABULARY, WIDTH)
+            weight = torch.randn(VOCABULARY, WIDTH).to(torch.float8_e4m3fn)
+            self.weight = nn.Parameter(weight, requires_grad=False)
+
+        def forward(self, ids):
+            x = self.table(ids).cumsum(1)
+            return x @ self.weight.to(x.dtype).mT
+
+    report = check_model(Small(), IDS, skip="position_dependence")
+    assert report.ok, report
+    assert "float8_e4m3fn" in " ".join(report.notes)
+
+
+def test_parameters_on_several_machines_are_refused():
+    from torch import distributed
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import distribute_module
+
+    store = distributed.HashStore()
+    distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+    try:
+        model = distribute_module(GPT(), init_device_mesh("cpu", (1,)))
+        with pytest.raises(ValueError, match="ask a whole one, before"):
+            check_model(model, IDS)
+    finally:
+        distributed.destroy_process_group()
+
+
+def test_keras_on_pytorch_is_refused_in_a_sentence():
+    code = (
+        "import keras\n"
+        "from cellbycell.checks import check_model\n"
+        "model = keras.Sequential([keras.layers.Embedding(9, 4)])\n"
+        "check_model(model, [[1, 2, 3]])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "KERAS_BACKEND": "torch"},
+        capture_output=True,
+        text=True,
+    )
+    assert "TypeError: model is a Keras model on torch" in done.stderr
