@@ -21,9 +21,17 @@ def batch_invariance(context: CheckContext) -> str:
         here = context.base[b : b + 1], one, context.real[b : b + 1]
         if context.say_change(*here):
             gap = np.where(here[2], context.change(*here[:2]), 0)[0]
+            said = "Taking a sequence out of the batch changes "
+            said += f"{context.say(b, gap.argmax(), gap.max())}. "
+            if not depends_on_others(context, b):
+                raise Failed(
+                    f"{said}The number of sequences does it, and not their "
+                    "tokens: check whether positions are added along the "
+                    "batch, or random numbers drawn under a seed of the "
+                    "model's own."
+                )
             raise Failed(
-                "Taking a sequence out of the batch changes "
-                f"{context.say(b, gap.argmax(), gap.max())}. Sequences affect "
+                f"{said}Sequences affect "
                 "each other: check batch_first, the axis along which "
                 "positions are added, how heads are split, whether "
                 "each row has its own mask (repeat_interleave, not repeat), "
@@ -31,6 +39,14 @@ def batch_invariance(context: CheckContext) -> str:
             )
     count = len(context.rows)
     return f"Each of the {count} sequences has the same outputs alone."
+
+
+def depends_on_others(context: CheckContext, b: int) -> bool:
+    """Return whether a sequence's outputs depend on the others' tokens."""
+    same = (np.repeat(x[b : b + 1], len(x), axis=0) for x in context.ids)
+    found = context.outputs(*same)[b : b + 1]
+    real = context.real[b : b + 1]
+    return bool(context.say_change(context.base[b : b + 1], found, real))
 
 
 def determinism(context: CheckContext) -> str:

@@ -16,7 +16,8 @@ MAX_PREFIXES = 32
 ADVICE = {
     "batchnorm": "its mean runs over positions and sequences.",
     "norm": "normalise the features of one token, not the positions.",
-    "rout|gate|moe|expert": "check whether it chooses among all tokens.",
+    "rout|gate|moe|expert": "check what it reads, and whether it chooses "
+    "among all tokens.",
     "conv": "pad a causal convolution on the left only.",
     "": "check the causal mask, what True means in it, and how heads are "
     "split.",
@@ -37,9 +38,26 @@ def causality(context: CheckContext) -> str:
             "an encoder: pass causal=False. If it should write texts, it has "
             "no causal mask."
         )
-    refuse_leak(context, context.influence, context.real)
+    try:
+        refuse_leak(context, context.influence, context.real)
+    except Failed as verdict:
+        raise Failed(f"{verdict}{only_with_mask(context)}") from None
     count = len(context.influence.changes) + full_rows(context)
     return f"No token changes an earlier output ({count} changes)."
+
+
+def only_with_mask(context: CheckContext) -> str:
+    """Return " Full rows ... are right." if only a mask of pads leaks."""
+    if context.pad_id is None or not context.model.takes_mask:
+        return ""
+    try:
+        full_rows(context)
+    except (Failed, NotRun):
+        return ""
+    return (
+        " Full rows without a mask are right, so look at how the mask of pads "
+        "joins the causal one."
+    )
 
 
 def causality_train(context: CheckContext) -> str:

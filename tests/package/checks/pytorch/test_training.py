@@ -328,6 +328,39 @@ def test_a_cache_follows_its_rows(inside):
     assert says in found.sentence
 
 
+class Seeded(GPT):
+    """Random numbers in evaluation mode, under a seed of the model's own."""
+
+    def forward(self, ids):
+        draws = torch.Generator().manual_seed(0)
+        noise = torch.rand(ids.shape, generator=draws).flip(0)
+        return super().forward(ids) + noise[..., None]
+
+
+class Joined(GPT):
+    """The mask of pads takes the place of the causal one."""
+
+    def forward(self, ids, attention_mask=None):
+        if attention_mask is None:
+            return super().forward(ids)
+        x = self.table(ids) + self.places(torch.arange(ids.shape[1]))
+        for layer in self.layers:
+            x = layer(x, src_key_padding_mask=attention_mask == 0)
+        return self.linear(x)
+
+
+@pytest.mark.parametrize(
+    ("check", "model", "says"),
+    [
+        ("batch_invariance", Seeded, "number of sequences does it"),
+        ("causality", Joined, "Full rows without a mask are right"),
+    ],
+)
+def test_a_sentence_leads_to_the_cause(check, model, says):
+    found = ask(check, model(), pad_id=0)
+    assert found.status == "failed" and says in found.sentence
+
+
 def test_weights_of_eight_bits_are_read():
     class Small(nn.Module):
         def __init__(self):
