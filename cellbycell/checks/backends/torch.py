@@ -164,6 +164,7 @@ class TorchModel(TorchState):
 
     def seeded(self, seed: int = 0) -> None:
         """Seed every generator that the model may use."""
+        self.seed = seed
         seed_all(seed)
         on_cpu = all(p.device.type == "cpu" for p in self.model.parameters())
         # On the CPU alone, its own generator is enough, and faster to seed.
@@ -181,6 +182,7 @@ class TorchModel(TorchState):
                 "Without targets= the model returns the last position alone, "
                 "so it gets its ids as targets; its own loss is not asked."
             )
+            self.seeded(self.seed)  # as if it had not been called before
             return self.logits(ids, **options)
         self.note_output(where)
         return found

@@ -121,6 +121,7 @@ class TorchState(WrappedModel):
     ) -> None:
         self.notes, self.reinitialised = [], {}
         self.wants: set[str] = set()  # arguments; shared by all copies
+        self.seed = 0  # of the last call
         if hasattr(model, "_orig_mod"):
             model = model._orig_mod  # type: ignore[assignment]
             self.note(

@@ -186,9 +186,10 @@ def test_a_new_decoder_of_copies_gets_a_warning():
 class NanoGPT(nn.Module):
     """As nanoGPT: without targets, the logits of the last position alone."""
 
-    def __init__(self, causal=True):
+    def __init__(self, causal=True, dropout=0.0):
         super().__init__()
         torch.manual_seed(0)
+        self.dropout = dropout
         self.wte, self.wpe = nn.Embedding(50, 32), nn.Embedding(64, 32)
         self.c_attn, self.c_proj = nn.Linear(32, 96), nn.Linear(32, 32)
         self.lm_head, self.causal = nn.Linear(32, 50, bias=False), causal
@@ -197,7 +198,7 @@ class NanoGPT(nn.Module):
         x = self.wte(idx) + self.wpe(torch.arange(idx.shape[1]))
         parts = self.c_attn(x).unflatten(-1, (3, 4, 8)).transpose(1, 3)
         found = nn.functional.scaled_dot_product_attention(
-            *parts.unbind(2), is_causal=self.causal
+            *parts.unbind(2), dropout_p=self.dropout, is_causal=self.causal
         )
         x = x + self.c_proj(found.transpose(1, 2).flatten(-2))
         if targets is None:
@@ -216,5 +217,7 @@ def test_nanogpt_is_asked_for_all_positions():
     assert not_fine(report) == set()
     assert report["target_alignment"].status == "passed"
     assert any("ids as targets" in note for note in report.notes)
+    # With dropout in evaluation, too: the first call draws, and is repeated.
+    assert not_fine(check_model(NanoGPT(dropout=0.3), rows)) == {"determinism"}
     leaks = not_fine(check_model(NanoGPT(causal=False), rows))
     assert {"causality", "causality_grad", "prefix_consistency"} <= leaks
