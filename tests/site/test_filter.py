@@ -50,7 +50,8 @@ def test_the_list_of_symptoms_has_what_is_left(visit):
     page.get_by_label("What do you see?").fill("adapter")
     links = page.locator("article > section > ul a:visible")
     assert [link.get_attribute("href") for link in links.all()] == [
-        "#a-tuned-model-is-wrong"
+        "#parameters-are-missing-or-never-change",
+        "#a-tuned-model-is-wrong",
     ]
     # A link to what is hidden shows it.
     page.evaluate("location.hash = 'the-loss-stays-high'")
