@@ -319,6 +319,9 @@ def draw_losses(losses, floor):
     floor
         A loss that a model reaches without reading, which is marked.
     """
+    # Where a loss is drawn does not hang on digits that nobody reads.
+    losses = {name: round(float(loss), 2) for name, loss in losses.items()}
+    floor = round(float(floor), 2)
     told = "; ".join(f"{name}: {loss:.2f}" for name, loss in losses.items())
     picture = Picture(50 + 34 * len(losses), f"Losses on a line. {told}.")
     low, unit = 2.55, 400  # where the line begins, and what 1 takes on it
