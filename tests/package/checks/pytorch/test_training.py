@@ -337,23 +337,10 @@ class Seeded(GPT):
         return super().forward(ids) + noise[..., None]
 
 
-class Joined(GPT):
-    """The mask of pads takes the place of the causal one."""
-
-    def forward(self, ids, attention_mask=None):
-        if attention_mask is None:
-            return super().forward(ids)
-        x = self.table(ids) + self.places(torch.arange(ids.shape[1]))
-        for layer in self.layers:
-            x = layer(x, src_key_padding_mask=attention_mask == 0)
-        return self.linear(x)
-
-
 @pytest.mark.parametrize(
     ("check", "model", "says"),
     [
         ("batch_invariance", Seeded, "number of sequences does it"),
-        ("causality", Joined, "Full rows without a mask are right"),
     ],
 )
 def test_a_sentence_leads_to_the_cause(check, model, says):
