@@ -86,6 +86,17 @@ def print_runs(runs):
     print_table(["exact", "least", "most", "loss", "parameters"], rows)
 
 
+def plot_ways():
+    """Plot the exact answers over the steps, of each model of STORED_WAYS."""
+    import matplotlib.pyplot as plt
+
+    fig, ax = plt.subplots(figsize=(4.1, 3.2), layout="constrained")
+    for name, way in STORED_WAYS.items():
+        ax.plot(range(50, 401, 50), way, label=name)
+    ax.set(xlabel="step", ylabel="exact answers", ylim=(0, 1.02))
+    fig.legend(loc="outside upper center", ncols=2)
+
+
 def stored_looks():
     """Return where the model looks in a Portuguese date, (T, S)."""
     pairs = zip(*[iter(_LOOKS)] * 2, strict=True)

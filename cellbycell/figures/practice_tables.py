@@ -75,3 +75,16 @@ def print_languages(of_languages, written):
     finnish, _ = of_languages["Finnish, the month"]
     right["a name's usual month"] = usual_share(finnish, written)
     print_table(["share"], {n: [f"{x:.2f}"] for n, x in right.items()})
+
+
+def print_ways(ways):
+    """Print the loss and the names of each way to train and to run.
+
+    Parameters
+    ----------
+    ways
+        {(curve in training, curve when it runs): (loss, names)}.
+    """
+    for (trained, run), (loss, names) in ways.items():
+        print(f"trained with {trained}, run with {run}: loss {loss:.2f}")
+        print("   ", ", ".join(names))
