@@ -1,4 +1,4 @@
-"""Check a model of your own, or of Transformers, or explain a check.
+"""Check a model of your own, or of transformers, or explain a check.
 
 python -m cellbycell.checks model:make        check what model.make() returns
 python -m cellbycell.checks FOLDER            check a small model like it
