@@ -236,11 +236,21 @@ def to_transformers(config: LlamaConfig, weights: Mapping[str, Any]) -> Any:
     -------
     transformers.LlamaForCausalLM
         In evaluation.
+
+    Raises
+    ------
+    ValueError
+        The frequencies of the rotation are given one by one.
     """
     import torch
     from transformers import LlamaConfig as TheirConfig
     from transformers import LlamaForCausalLM
 
+    if not isinstance(config.base, (int, float)):
+        raise ValueError(
+            "The frequencies of the rotation are given one by one: read the "
+            "folder with AutoModelForCausalLM, which stretches its base."
+        )
     sizes = {
         "vocab_size": config.vocab_size,
         "hidden_size": config.d_model,
@@ -249,10 +259,17 @@ def to_transformers(config: LlamaConfig, weights: Mapping[str, Any]) -> Any:
         "num_key_value_heads": config.key_heads,
         "head_dim": config.d_head,
         "intermediate_size": config.d_ff,
+        "rms_norm_eps": config.epsilon,
+        "tie_word_embeddings": config.tied,
+    }
+    sizes["rope_parameters"] = {
+        "rope_type": "default",
+        "rope_theta": config.base,
     }
     tokens = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": None}
     theirs = LlamaForCausalLM(TheirConfig(**sizes, **tokens)).eval()
-    theirs.load_state_dict(
-        {name: torch.as_tensor(w) for name, w in weights.items()}
-    )
+    weights = {name: torch.as_tensor(w) for name, w in weights.items()}
+    if config.tied:  # one table, which their dict has twice
+        weights["lm_head.weight"] = weights["model.embed_tokens.weight"]
+    theirs.load_state_dict(weights)
     return theirs

@@ -252,3 +252,27 @@ def test_a_changed_folder_is_refused_or_read_as_transformers_does(
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
     return tmp_path_factory.mktemp("folders")
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_to_transformers_reads_every_switch(tied):
+    """A tied model has one table, and theirs asks for it twice."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    from cellbycell.checkpoint import to_transformers
+    from cellbycell.common import LlamaConfig
+    from cellbycell.pytorch import Llama, llama_weights
+
+    sizes = dict(vocab_size=11, num_layers=2, d_model=8, num_heads=4)
+    sizes |= dict(key_heads=2, d_head=2, d_ff=12, base=100.0, epsilon=0.1)
+    config = LlamaConfig(**sizes, tied=tied)
+    torch.manual_seed(0)
+    model = Llama(config)
+    theirs = to_transformers(config, llama_weights(model))
+    ids = torch.tensor([[1, 2, 3, 4, 5]])
+    with torch.no_grad():
+        found, wanted = theirs(ids).logits, model(ids)
+    assert torch.allclose(found, wanted, atol=1e-5)
+    several = LlamaConfig(**sizes | {"base": (1.0,)}, tied=tied)
+    with pytest.raises(ValueError, match="one by one"):
+        to_transformers(several, llama_weights(model))
