@@ -69,8 +69,12 @@ def show_arcs(name, tokens, weights, start=None, columns=None):
         for i in range(len(tokens)):
             lit = ("#d9e8f5", 2) if i == t else ("#fff", 1)
             shown[f"asks-{i}"] = {"fill": lit[0], "stroke-width": lit[1]}
-        most, to = max(told, key=lambda pair: pair[0])
-        return f"{tokens[t]} looks most at {to}: {most:.2f}.", shown
+        most = max(weight for weight, _ in told)
+        to = [key for weight, key in told if weight > most - 1e-4]
+        said = f"most at {to[0]}"
+        if len(to) == 2:
+            said = f"equally at {to[0]} and {to[1]}"
+        return f"{tokens[t]} looks {said}: {most:.2f}.", shown
 
     def draw(parts):
         svg = ""

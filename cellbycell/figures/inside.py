@@ -11,7 +11,7 @@ from .parts import table_cell, table_head
 __all__ = ["FILE", "TEXT", "show_early", "show_heads"]
 # What SmolLM2 computes for these pictures: `python -m benchmarks.inside`.
 FILE = Path(__file__).parent.parent / "data" / "inside.json"
-TEXT = "red apple old stone red apple old stone"
+TEXT = " red apple old stone red apple old stone"
 
 
 def _stored():
@@ -76,29 +76,31 @@ def show_heads():
         A map for each layer and head.
     """
     stored = _stored()
-    tokens = [visible(token) for token in stored["tokens"]]
+    tokens = [token.strip() for token in stored["tokens"]]
     count = len(tokens)
+    half = count // 2
+    places = {
+        half - 1: "what came after them",
+        half: "themselves, the first time",
+        0: "themselves",
+        1: "the token before",
+    }
+    habits = "the first token", *places.values()
 
     def state(layer, head):
         weights = iter(stored["weights"][int(layer)][int(head)])
-        shown, sums = {}, [0] * count
+        shown, sums = {}, dict.fromkeys(habits, 0)
         for t in range(count):
             for s in range(t + 1):
                 percent = next(weights)
-                sums[t - s] += percent if t else 0
                 text = f"{percent}" if percent > 9 else ""
                 shown[f"cell-{t}-{s}"] = text, percent / 100
-        best = max(range(count), key=sums.__getitem__)
-        far = {0: "itself", 1: "the token before"}
-        where = far.get(best, f"the token {best} before")
-        first = sum(
-            stored["weights"][int(layer)][int(head)][t * (t + 1) // 2]
-            for t in range(1, count)
-        )
-        if first >= max(sums):
-            where = "the first token"
-        said = f"Layer {layer}, head {head}: most of its weight is on {where}."
-        return said, shown
+                if t > count // 2 and (s == 0 or t - s in places):
+                    where = "the first token" if s == 0 else places[t - s]
+                    sums[where] += percent
+        where = max(sums, key=sums.get)
+        said = f"Layer {layer}, head {head}, when words come again: mostly on "
+        return f"{said}{where}.", shown
 
     def draw(parts):
         rows = '<tr><td style="width:16%">'

@@ -119,5 +119,20 @@ def test_the_pictures_say_what_is_there():
     shown = pictures.show_early().data
     assert "Paris comes first" in shown
     assert "about 3,000 are before Paris" in shown
-    said = "Layer 18, head 6: most of its weight is on"
+    said = "Layer 18, head 6, when words come again: mostly on what came after"
     assert said in pictures.show_heads().data
+
+
+def test_of_26_countries_two_in_three_follow_the_head(book):
+    encode, torch = book["tokenizer"].encode, book["torch"]
+    more = "Denmark Finland Belgium Korea Mexico Israel"
+    names = [*book["countries"], *CAPITALS, *more.split()]
+    ids = torch.tensor([encode(f"The capital of {x} is").ids for x in names])
+    logits, streams, _ = book["look_inside"](book["model"], ids)
+    said = logits[:, -1].argmax(-1)
+    hook = book["at_last"]([4], 9, book["next_ones"])
+    with book["hooked"]([(book["projection"], hook)]):
+        x = book["rest"](book["model"], streams[23], 23)[:, -1]
+    found = book["lens"](book["model"], x).argmax(-1)
+    share = (found == said.roll(-1)).float().mean()
+    assert len(names) == 26 and 0.55 < share < 0.8
