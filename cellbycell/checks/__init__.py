@@ -25,6 +25,7 @@ from .arguments import (
     note_assumed,
     progress,
     rows_of,
+    tagged,
 )
 from .backends import open_model
 from .context import Check, CheckContext
@@ -87,6 +88,11 @@ def check_model(
 
     Weights that hide the layers before them, such as a last layer of zeros,
     are initialised in the copy. Only one thread runs checks at a time.
+
+    A model may say of itself what a call would else say each time, in an
+    attribute: check_tags = {"causal": False, "pad_id": 0}. It may have pad_id,
+    causal, call, step and expected_failures, and counts where the call leaves
+    the default.
 
     Parameters
     ----------
@@ -164,9 +170,17 @@ def check_model(
     TypeError
         If the model is of neither framework, or a flag is not True or False.
     ValueError
-        If there are too few ids, shapes do not fit, or there is no check of
-        a name.
+        If there are too few ids, shapes do not fit, there is no check of a
+        name, or check_tags has something else.
     """
+    pad_id, causal, call, step, expected_failures = tagged(
+        model,
+        pad_id=pad_id,
+        causal=causal,
+        call=call,
+        step=step,
+        expected_failures=expected_failures,
+    )
     checks = known_checks(also)
     chosen = choose_checks(checks, only, skip)
     expected = expected_of(checks, expected_failures)

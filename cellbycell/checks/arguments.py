@@ -14,6 +14,33 @@ from .registry import CHECKS
 from .verdicts import listed
 
 
+# What a model may say of itself, and what a call means by default.
+TAGS = {
+    "pad_id": None,
+    "causal": True,
+    "call": None,
+    "step": None,
+    "expected_failures": None,
+}
+
+
+def tagged(model: Any, **given: Any) -> list[Any]:
+    """Return arguments, those at their default as the model's tags have them.
+
+    Raises ValueError if check_tags is no mapping, or has another argument.
+    """
+    tags = getattr(model, "check_tags", {})
+    if not isinstance(tags, Mapping) or not tags.keys() <= TAGS.keys():
+        raise ValueError(
+            f"check_tags of the model should be a dict with {listed([*TAGS])}"
+            f" at most, not {tags!r:.80}"
+        )
+    return [
+        tags.get(name, value) if value is TAGS[name] else value
+        for name, value in given.items()
+    ]
+
+
 def known_checks(also: Iterable[Check]) -> dict[str, tuple[Check, str]]:
     """Return all checks by name, with their sections of *Symptoms*.
 

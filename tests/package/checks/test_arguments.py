@@ -342,3 +342,18 @@ def test_a_test_runs_its_own_check_alone():
     assert ran == ["seen"]
     with pytest.raises(pytest.skip.Exception, match="left out"):
         checks["it-causality"]()
+
+
+def test_a_model_says_of_itself_what_calls_would_repeat():
+    tagged = model()
+    tagged.check_tags = {"pad_id": 0, "expected_failures": {"causality": "so"}}
+    report = check_model(tagged, IDS, only=["causality", "padding_invariance"])
+    assert "pass" in report["causality"].sentence
+    assert report["padding_invariance"].status != "not run"
+    tagged.check_tags = {"causal": False}
+    report = check_model(tagged, IDS, only="causality")
+    assert report["causality"].status == "not run"
+    for wrong in ({"pads": 0}, ["pad_id"]):
+        tagged.check_tags = wrong
+        with pytest.raises(ValueError, match="check_tags .* at most"):
+            check_model(tagged, IDS)
