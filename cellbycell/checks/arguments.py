@@ -13,7 +13,6 @@ from .model_io import IGNORED, as_rows
 from .registry import CHECKS
 from .verdicts import listed
 
-
 # What a model may say of itself, and what a call means by default.
 TAGS = {
     "pad_id": None,
