@@ -111,10 +111,12 @@ def check_model(
         Whether a token may attend only to itself and to earlier ones; for an
         encoder-decoder, in the decoder.
     targets
-        (B, T): the ids to predict, -100 or pad_id where there are none, for
+        (B, T): the ids to predict, -100 (what `loss` gets), -1 or pad_id
+        where there are none, for
         *target_alignment*, and with other arguments for
         *loss_padding_invariance*, *initial_loss* and *overfit_one_batch*. A
-        model that takes labels= gets them as labels, unless `loss` is given.
+        model that takes labels=, or nanoGPT's targets=, gets them there,
+        unless `loss` is given.
     loss
         A function of logits (B, T, N) and targets (B, T), for
         *loss_padding_invariance*.
@@ -168,7 +170,8 @@ def check_model(
     Raises
     ------
     TypeError
-        If the model is of neither framework, or a flag is not True or False.
+        If the model is of neither framework, a flag is not True or False, or
+        what should be a function is none.
     ValueError
         If there are too few ids, shapes do not fit, there is no check of a
         name, or check_tags has something else.
@@ -185,6 +188,10 @@ def check_model(
     chosen = choose_checks(checks, only, skip)
     expected = expected_of(checks, expected_failures)
     flags = {"causal": causal, "untrained": untrained, "pad_left": pad_left}
+    functions = {"loss": loss, "decode": decode, "step": step, "call": call}
+    for name, function in functions.items():
+        if function is not None and not callable(function):
+            raise TypeError(f"{name} should be a function, not {function!r}")
     for name, flag in flags.items():
         if not isinstance(flag, (bool, np.bool_)):
             raise TypeError(f"{name} should be True or False, not {flag!r}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .context import CheckContext
-from .verdicts import Failed, MissingArgument
+from .verdicts import Failed, MissingArgument, first_line
 
 
 def greedy_decoding(context: CheckContext) -> str:
@@ -24,7 +24,12 @@ def greedy_decoding(context: CheckContext) -> str:
     if len(context.ids) == 1:
         length = max(1, int(context.real.sum(axis=1).min()) // 2)
         given = begins = given[:, :length]
-    written = context.copy().decode(given, decode)  # (B, L)
+    try:
+        written = context.copy().decode(given, decode)  # (B, L)
+    except TypeError as error:
+        raise TypeError(
+            f"decode= is called as decode(model, ids): {first_line(error)}"
+        ) from error
     length = begins.shape[1]
     if len(written) != len(begins) or not (
         written.shape[1] >= length and (written[:, :length] == begins).all()

@@ -33,6 +33,12 @@ def gradient_of(
 
 def gradient_flow(context: CheckContext) -> str:
     """Does a gradient, finite and not zero, reach each parameter?"""
+    if hidden := context.model.unregistered():
+        raise Failed(
+            f"{hidden} is a list of modules that parameters() does not "
+            "reach, so they do not train, and eval() does not reach them: "
+            "make it an nn.ModuleList."
+        )
     base = context.base
     kept = np.isfinite(base).all(axis=(0, 1)) & context.columns
 

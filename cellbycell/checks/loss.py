@@ -56,7 +56,7 @@ def gradient_of_loss(context: CheckContext) -> tuple[np.ndarray, np.ndarray]:
             raise ValueError(
                 f"loss= raises {type(error).__name__} for logits "
                 f"{logits.shape} and targets {targets.shape}: "
-                f"{first_line(error)}"
+                f"{first_line(error)}{hint_of(error)}"
             ) from error
     if np.size(np.asarray(loss)) != 1:
         raise ValueError(
@@ -68,6 +68,13 @@ def gradient_of_loss(context: CheckContext) -> tuple[np.ndarray, np.ndarray]:
             "detached, or computed from something else."
         )
     return logits, grad.reshape(context.base.shape)
+
+
+def hint_of(error: Exception) -> str:
+    """Return what to do about a loss that does not know -100."""
+    if str(IGNORED) not in str(error):
+        return ""
+    return f" Where there is no target, loss= gets {IGNORED}, not -1."
 
 
 def target_alignment(context: CheckContext) -> str:

@@ -182,7 +182,8 @@ def find_cache(output: Any, cache_name: str) -> Any:
 def find_loss(output: Any) -> Any:
     """Return the loss in an output; None if there is none."""
     if isinstance(output, tuple) and not hasattr(output, "_fields"):
-        return output[0]
+        single = [x for x in output if not len(getattr(x, "shape", [0]))]
+        return (single or output)[0]  # nanoGPT's stands behind the logits
     if not len(getattr(output, "shape", [0])):
         return output  # the loss alone
     parts = {name: part for _, name, part in named_parts(output)}

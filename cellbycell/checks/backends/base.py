@@ -122,6 +122,10 @@ class WrappedModel:
         """
         raise NotImplementedError
 
+    def unregistered(self) -> str:
+        """Return which list of layers hides its parameters, or ""."""
+        return ""
+
     def padding_rows(self) -> dict[str, int]:
         """Return {table: the row of pads, which gets no gradient}."""
         return {}

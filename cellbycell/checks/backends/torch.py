@@ -19,6 +19,7 @@ from ..model_io import (
     as_rows,
     find_cache,
     find_logits,
+    find_loss,
 )
 from ..verdicts import NotRun
 from .base import (
@@ -31,6 +32,12 @@ from .torch_training import TorchTraining
 # Layers that choose a few keys for each token, and those that choose experts.
 SELECTS = re.compile("(?i)index|top_?k|chunk|sparse|select")
 ROUTES = re.compile("(?i)rout|gate|moe|expert")
+
+
+def is_number(x: Any) -> bool:
+    """Tell whether this may be a loss: a tensor of one float."""
+    is_tensor = isinstance(x, torch.Tensor)
+    return is_tensor and x.ndim == 0 and x.is_floating_point()
 
 
 def reordered(cache: Any, rows: torch.Tensor) -> Any:
@@ -70,11 +77,12 @@ class TorchModel(TorchTraining):
         if "use_cache" in self.names and not default:
             named["use_cache"] = False
         if labels is not None:
-            named["labels"] = self.tensor(labels)
+            name = "labels" if "labels" in self.names else "targets"
+            named[name] = self.tensor(labels)
         if positions or (mask and self.begins_with_pads):
             named |= self.positions(ids)
         if "targets" in self.wants:
-            named["targets"] = self.tensor(ids[-1])
+            named.setdefault("targets", self.tensor(ids[-1]))
         return self.call_with(ids, named, self.masks(ids, mask))
 
     def positions(self, ids: Ids, start: int = 0) -> dict[str, torch.Tensor]:
@@ -171,9 +179,12 @@ class TorchModel(TorchTraining):
         if last and "targets" in {*self.names} - self.wants:
             # As nanoGPT: without targets, the last position alone.
             self.wants.add("targets")
+            if is_number(find_loss(self.run(ids, **options))):
+                self.wants.add("loss")
             self.note(
-                "Without targets= the model returns the last position alone, "
-                "so it gets its ids as targets; its own loss is not asked."
+                "forward returns the last position alone unless it gets "
+                "targets, so it gets its ids as targets; the loss in forward "
+                "is asked if the kit has targets=."
             )
             self.seeded(self.seed)  # as if it had not been called before
             return self.logits(ids, **options)
@@ -287,7 +298,8 @@ class TorchModel(TorchTraining):
 
     def has_labels(self) -> bool:
         """Return whether the model computes a loss itself."""
-        return self.call is None and "labels" in self.names
+        computes = "labels" in self.names or "loss" in self.wants
+        return self.call is None and computes
 
     def selects(self, length: int) -> str:
         config = getattr(self.model, "config", None)

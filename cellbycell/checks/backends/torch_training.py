@@ -105,6 +105,25 @@ class TorchTraining(TorchState):
         twin.model.train()
         return twin
 
+    def unregistered(self) -> str:
+        """Return which list of modules parameters() does not reach, or ""."""
+        known = {id(p) for p in self.model.parameters()}
+        for module in self.model.modules():
+            for name, value in vars(module).items():
+                parts = value.values() if isinstance(value, dict) else value
+                if name.startswith("_") or not isinstance(
+                    value, (list, tuple, dict)
+                ):
+                    continue
+                inside = [x for x in parts if isinstance(x, nn.Module)]
+                if any(
+                    p.requires_grad and id(p) not in known
+                    for x in inside
+                    for p in x.parameters()
+                ):
+                    return f"{type(module).__name__}.{name}"
+        return ""
+
     def padding_rows(self) -> dict[str, int]:
         rows = {
             id(module.weight): module.padding_idx
@@ -177,10 +196,21 @@ class TorchTraining(TorchState):
     ) -> torch.Tensor:
         """Return the loss: the function's, the model's, or cross-entropy."""
         if function is None and self.has_labels():
-            loss = find_loss(self.run(ids, labels=targets))
+            loss = find_loss(self.run_with(ids, targets))
         else:
             loss = self.loss_of(self.logits(ids), targets, function)
         return loss
+
+    def run_with(self, ids: Ids, labels: np.ndarray) -> Any:
+        """Call the model with labels; nanoGPT has -1 where there is none."""
+        try:
+            return self.run(ids, labels=labels)
+        except IndexError:
+            if "labels" in self.names or not (labels == IGNORED).any():
+                raise
+            return self.run(
+                ids, labels=np.where(labels == IGNORED, -1, labels)
+            )
 
     def loss_of(
         self,
@@ -219,7 +249,7 @@ class TorchTraining(TorchState):
     ) -> tuple[Any, np.ndarray | None]:
         """Return the model's own loss, and the gradient of its logits."""
         self.seeded()
-        output = self.run(ids, labels=labels)
+        output = self.run_with(ids, labels)
         if isinstance(output, torch.Tensor):
             raise NotRun(
                 "with labels= the model returns its loss alone, and this "

@@ -357,3 +357,15 @@ def test_a_model_says_of_itself_what_calls_would_repeat():
         tagged.check_tags = wrong
         with pytest.raises(ValueError, match="check_tags .* at most"):
             check_model(tagged, IDS)
+
+
+@pytest.mark.parametrize("name", ["loss", "decode", "step", "call"])
+def test_what_is_no_function_is_refused(name):
+    with pytest.raises(TypeError, match=f"{name} should be a function"):
+        check_model(model(), IDS, **{name: True})
+
+
+def test_decode_says_how_it_is_called():
+    report = check_model(model(), IDS, decode=lambda ids: ids)
+    said = report["greedy_decoding"].sentence
+    assert "decode= is called as decode(model, ids)" in said

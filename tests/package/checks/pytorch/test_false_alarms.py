@@ -221,3 +221,51 @@ def test_nanogpt_is_asked_for_all_positions():
     assert not_fine(check_model(NanoGPT(dropout=0.3), rows)) == {"determinism"}
     leaks = not_fine(check_model(NanoGPT(causal=False), rows))
     assert {"causality", "causality_grad", "prefix_consistency"} <= leaks
+
+
+class ShiftsAgain(NanoGPT):
+    """Its loss shifts targets that are shifted already."""
+
+    def forward(self, idx, targets=None):
+        logits, loss = super().forward(idx, targets)
+        if targets is not None:
+            loss = nn.functional.cross_entropy(
+                logits[:, :-1].flatten(0, 1),
+                targets[:, 1:].flatten(),
+                ignore_index=-1,
+            )
+        return logits, loss
+
+
+def test_the_loss_in_nanogpts_forward_is_asked():
+    rows = [[5, 6, 7, 8, 9, 3], [4, 9, 8, 2, 1, 7]]
+    targets = [[*row[1:], -1] for row in rows]
+    report = check_model(ShiftsAgain(), rows, targets=targets)
+    assert "the loss shifts them again" in report["target_alignment"].sentence
+    given = {
+        "loss": lambda logits, y: nn.functional.cross_entropy(
+            logits.flatten(0, 1), y.flatten(), ignore_index=-1
+        )
+    }
+    report = check_model(NanoGPT(), rows, targets=targets, **given)
+    assert "loss= gets -100, not -1" in report["target_alignment"].sentence
+
+
+class PlainList(NanoGPT):
+    """Its second layer stands in a list."""
+
+    def __init__(self):
+        super().__init__()
+        self.blocks = [nn.Linear(32, 32)]
+
+    def forward(self, idx, targets=None):
+        return super().forward(idx, targets)
+
+
+def test_a_plain_list_of_modules_is_named():
+    rows = [[5, 6, 7, 8, 9, 3], [4, 9, 8, 2, 1, 7]]
+    report = check_model(PlainList(), rows)
+    assert "PlainList.blocks is a list" in report["gradient_flow"].sentence
+    shared = NanoGPT()
+    shared.twice = [shared.wte]  # a second name for what is registered
+    assert "gradient_flow" not in not_fine(check_model(shared, rows))
