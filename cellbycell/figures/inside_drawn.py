@@ -2,7 +2,7 @@
 
 from .draw import Picture
 
-__all__ = ["draw_patch", "draw_taps"]
+__all__ = ["draw_patch", "draw_path", "draw_taps"]
 
 
 def draw_taps():
@@ -69,6 +69,38 @@ def draw_patch():
         (290, 136), (106, 136), role="wrong", width=2.5,
     )  # fmt: skip
     picture.text(196, 128, "carried over", role="wrong", size=12)
-    picture.text(8, 100, "", size=12)
     picture.text(190, 16, "layers upwards, tokens from left to right", size=12)
+    return picture
+
+
+def draw_path():
+    """Return the way of the answer through the model.
+
+    Returns
+    -------
+    Picture
+        Tokens in columns, layers upwards: up at France, across in layer 23,
+        up at the last token.
+    """
+    picture = Picture(
+        262,
+        "Five tokens as columns, layers upwards. What belongs to France goes "
+        "up at its own token through 23 layers, across to the last token by "
+        "head 4 of layer 23, and up through six more layers to Paris.",
+    )
+    words = "The", "capital", "of", "France", "is"
+    places = [44 + 68 * i for i in range(5)]
+    for x, word in zip(places, words, strict=True):
+        picture.text(x, 252, word, bold=word in ("France", "is"))
+        picture.line((x, 234), (x, 50))
+    for y, name in ((206, "layer 0"), (104, "layer 23"), (62, "layer 29")):
+        picture.line((28, y), (336, y))
+        picture.text(372, y + 4, name, at="end", size=11)
+    france, last = places[3], places[4]
+    picture.arrow((france, 234), (france, 108), width=5, role="value")
+    picture.arrow((france, 104), (last - 3, 104), width=5, role="query")
+    picture.arrow((last, 100), (last, 40), width=5, role="output")
+    picture.text(last, 30, "Paris", bold=True, role="output")
+    picture.text((france + last) / 2, 94, "head 4", role="query", bold=True)
+    picture.text(france - 8, 162, "France", role="value", at="end")
     return picture

@@ -98,19 +98,21 @@ def plot_crossing(layers, taken):
     layers
         After which the patch is made.
     taken
-        {the place: how many answers follow, for each layer}.
+        {what is written at a line: how many answers follow, for each layer};
+        two of them.
     """
     _, ax = _axes(size=(6.4, 2.6))
-    colours = {"subject": "tab:blue", "last": "tab:orange"}
-    for name, counts in taken.items():
-        ax.plot(layers, counts, "o-", color=colours[name])
+    for colour, (name, counts) in zip(
+        ("tab:blue", "tab:orange"), taken.items(), strict=True
+    ):
+        ax.plot(layers, counts, "o-", color=colour)
         best = max(range(len(layers)), key=counts.__getitem__)
-        at_end = counts[-1] > counts[0]
-        x = layers[-1] if at_end else layers[best]
+        late = counts[-1] > counts[0]
+        x = layers[-1] if late else layers[best]
         ax.annotate(
-            f"{name} token" if name == "last" else name, (x, max(counts)),
-            (0, -14), textcoords="offset points", color=colours[name],
-            ha="right" if at_end else "left",
+            name, (x, max(counts)), (-4 if late else 4, -14),
+            textcoords="offset points", color=colour,
+            ha="right" if late else "left",
         )  # fmt: skip
     ax.set_xlabel("layers that have run before the patch")
     ax.set_ylabel("say the other capital")
