@@ -2,7 +2,13 @@
 
 import numpy as np
 
-__all__ = ["plot_copies", "plot_crossing", "plot_ranks", "plot_sink"]
+__all__ = [
+    "plot_copies",
+    "plot_crossing",
+    "plot_heads",
+    "plot_ranks",
+    "plot_sink",
+]
 
 
 def _axes(columns=1, size=(6.4, 3.0), **given):
@@ -115,4 +121,20 @@ def plot_crossing(layers, taken):
             ha="right" if late else "left",
         )  # fmt: skip
     ax.set_xlabel("layers that have run before the patch")
+    ax.set_ylabel("say the other capital")
+
+
+def plot_heads(counts):
+    """Draw how many answers follow each head.
+
+    Parameters
+    ----------
+    counts
+        {the head: how many}.
+    """
+    _, ax = _axes(size=(6.4, 2.0))
+    ax.bar([*counts], [*counts.values()], color="#9ecae1")
+    ax.set_xticks([*counts])
+    ax.set_ylim(0, 10.5)
+    ax.set_xlabel("head that is exchanged")
     ax.set_ylabel("say the other capital")
