@@ -159,3 +159,22 @@ def test_a_small_start_makes_what_is_added_small(book):
     after = layer.attention(x, x, x), layer.feed_forward(x)
     for small, whole in zip(after, before, strict=True):
         assert torch.allclose(6 * small, whole, atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", [4, 9])
+def test_a_small_start_alone_is_not_always_enough(book, seed):
+    """Of ten seeds, three stay near the frequencies without a warm-up."""
+    ended = {}
+    for name, norm_first, warm_up in (
+        ("small", False, 1),
+        ("warm", False, 20),
+        ("pre-norm", True, 1),
+    ):
+        model = book["narrow_model"]("whole", 8, norm_first)
+        book["initialise"](model, seed)
+        if not norm_first:
+            book["start_small"](model)
+        book["learn_warm"](model, book["train_rows"], warm_up)
+        ended[name] = book["name_loss"](model, book["held_rows"]).item()
+    assert ended["small"] > 2.95
+    assert max(ended["warm"], ended["pre-norm"]) < 2.9

@@ -78,7 +78,7 @@ def test_any_first_token_is_the_sink(book):
         ids[0, 0] = first
         _, streams, weights = book["look_inside"](book["model"], ids)
         assert streams[12][0, 0].abs().argmax() == 507
-        assert streams[12][0, 0, 507] > 20000 > 1000
+        assert streams[12][0, 0, 507] > 20000
         assert torch.stack(weights)[12:, 0, :, 20:, 0].mean() > 0.4
 
 

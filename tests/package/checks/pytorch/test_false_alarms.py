@@ -258,9 +258,6 @@ class PlainList(NanoGPT):
         super().__init__()
         self.blocks = [nn.Linear(32, 32)]
 
-    def forward(self, idx, targets=None):
-        return super().forward(idx, targets)
-
 
 def test_a_plain_list_of_modules_is_named():
     rows = [[5, 6, 7, 8, 9, 3], [4, 9, 8, 2, 1, 7]]
