@@ -9,9 +9,9 @@ __all__ = ["RECALL", "plot_recall", "read_recall"]
 # What one head recalls of many things: `python -m benchmarks.recall`.
 RECALL = Path(__file__).parent.parent / "data" / "recall.json"
 LINES = {
-    "rotary 8": ("softmax, keys of 8", "tab:orange", (4, 8)),
-    "delta 16": ("delta rule, keys of 16", "tab:blue", (4, 0)),
-    "delta 8": ("delta rule, keys of 8", "tab:cyan", (4, -4)),
+    "rotary 8": ("softmax, keys of 8", "tab:orange", (6, -7)),
+    "delta 16": ("delta rule, keys of 16", "tab:blue", (6, 4)),
+    "delta 8": ("delta rule, keys of 8", "tab:cyan", (6, 0)),
 }
 
 
