@@ -20,13 +20,15 @@ def read_recall():
     return json.loads(RECALL.read_text("utf-8"))
 
 
-def plot_recall(stored, most):
+def plot_recall(stored, widths, most):
     """Draw the share of right answers by the number of things.
 
     Parameters
     ----------
     stored
         What `read_recall` returns.
+    widths
+        Where dotted lines stand.
     most
         The largest number of things that is drawn.
     """
@@ -43,7 +45,7 @@ def plot_recall(stored, most):
             label, (things[-1], seeds.mean(0)[-1]), shift,
             textcoords="offset points", color=colour, va="center",
         )  # fmt: skip
-    for width in (8, 16):
+    for width in widths:
         ax.axvline(width, color="0.6", lw=1, ls=":")
     ax.set(ylim=(0, 1.04), xticks=things)
     ax.set_xlim(things[0] - 1, things[-1] + 9)

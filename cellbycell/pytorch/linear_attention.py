@@ -163,8 +163,8 @@ def decay_and_beta(x, weights, name):
     pace = x @ weights[f"{name}.in_proj_a.weight"].mT  # (B, T, H)
     pace = F.softplus(pace + weights[f"{name}.dt_bias"])
     decay = -weights[f"{name}.A_log"].exp() * pace  # (B, T, H)
-    beta = (x @ weights[f"{name}.in_proj_b.weight"].mT).sigmoid()  # (B, T, H)
-    return decay.mT, beta.mT
+    beta = x @ weights[f"{name}.in_proj_b.weight"].mT  # (B, T, H)
+    return decay.mT, beta.sigmoid().mT  # each (B, H, T)
 
 
 def gated_output(output, x, weights, name, config):
@@ -172,7 +172,8 @@ def gated_output(output, x, weights, name, config):
     output = rms_rows(output, config.rms_norm_eps)
     output = merge_heads(output * weights[f"{name}.norm.weight"])
     gate = F.silu(x @ weights[f"{name}.in_proj_z.weight"].mT)  # (B, T, C)
-    return (output * gate) @ weights[f"{name}.out_proj.weight"].mT
+    output = output * gate  # (B, T, C)
+    return output @ weights[f"{name}.out_proj.weight"].mT  # (B, T, D)
 
 
 def delta_net(x, weights, name, config, cache=(None, None)):
@@ -228,7 +229,8 @@ def gated_attention(x, weights, name, config, cache=None):
     """
     output, gate, cache = attended_heads(x, weights, name, config, cache)
     output = merge_heads(output * gate.sigmoid())  # the one new line
-    return output @ weights[f"{name}.o_proj.weight"].mT, cache
+    output = output @ weights[f"{name}.o_proj.weight"].mT  # (B, T, D)
+    return output, cache
 
 
 def qwen35(token_ids, weights, config, cache=()):
