@@ -52,8 +52,9 @@ def test_a_state_has_a_limit_that_softmax_has_not(book):
         for n, found in zip(things, shares[name].T, strict=True):
             assert (found > 0.97).all() if n <= width else (found < 0.96).all()
     ahead = shares["rotary 8"] - shares["delta 8"]
-    assert (ahead[:, things.index(12) : things.index(24) + 1] > 0.03).all()
-    assert (ahead[:, things.index(32)] < 0).all()
+    assert (ahead[:, things.index(12) :] > 0.03).all()
+    last = things.index(32)
+    assert (shares["rotary 8"] > shares["delta 16"] + 0.05)[:, last].all()
 
 
 def test_three_equations_of_the_layers(book):
