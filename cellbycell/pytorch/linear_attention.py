@@ -101,12 +101,12 @@ class StateModel(nn.Module):
         x, slots = self.embedding(token_ids), torch.arange(token_ids.shape[1])
         query, key = self.query_proj(x), self.key_proj(x)  # each (B, T, K)
         value = self.value_proj(x)  # (B, T, D)
+        pace, gate = self.gates(x).unbind(-1)  # each (B, T)
         if self.rule in ("softmax", "rotary"):
             if self.rule == "rotary":
                 query, key = (rotary_halves(y, slots) for y in (query, key))
             output, _ = attend(query, key, value, slots <= slots[:, None])
             return self.linear(x + output)
-        pace, gate = self.gates(x).unbind(-1)  # each (B, T)
         decay = -F.softplus(pace - 4) * (self.rule != "sum")  # (B, T)
         state = x.new_zeros(len(x), key.shape[-1], x.shape[-1])
         inputs = unit(query), unit(key), value, decay
@@ -164,7 +164,8 @@ def decay_and_beta(x, weights, name):
     pace = F.softplus(pace + weights[f"{name}.dt_bias"])
     decay = -weights[f"{name}.A_log"].exp() * pace  # (B, T, H)
     beta = x @ weights[f"{name}.in_proj_b.weight"].mT  # (B, T, H)
-    return decay.mT, beta.sigmoid().mT  # each (B, H, T)
+    decay, beta = decay.mT, beta.sigmoid().mT  # each (B, H, T)
+    return decay, beta
 
 
 def gated_output(output, x, weights, name, config):

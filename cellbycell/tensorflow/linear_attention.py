@@ -109,12 +109,12 @@ class StateModelTF(keras.layers.Layer):
         x, slots = self.embedding(token_ids), tf.range(token_ids.shape[1])
         query, key = self.query_proj(x), self.key_proj(x)  # each (B, T, K)
         value = self.value_proj(x)  # (B, T, D)
+        pace, gate = tf.unstack(self.gates(x), axis=-1)  # each (B, T)
         if self.rule in ("softmax", "rotary"):
             if self.rule == "rotary":
                 query, key = (rotary_halves_tf(y, slots) for y in (query, key))
             output, _ = attend_tf(query, key, value, slots <= slots[:, None])
             return self.linear(x + output)
-        pace, gate = tf.unstack(self.gates(x), axis=-1)  # each (B, T)
         decay = -tf.nn.softplus(pace - 4) * float(self.rule != "sum")  # (B, T)
         state = tf.zeros((x.shape[0], key.shape[-1], x.shape[-1]))  # (B, K, D)
         inputs = unit_tf(query), unit_tf(key), value, decay
