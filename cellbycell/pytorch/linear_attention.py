@@ -162,9 +162,9 @@ def decay_and_beta(x, weights, name):
     """Return what each token of x (B, T, D) chooses, each (B, H, T)."""
     pace = x @ weights[f"{name}.in_proj_a.weight"].mT  # (B, T, H)
     pace = F.softplus(pace + weights[f"{name}.dt_bias"])
-    decay = -weights[f"{name}.A_log"].exp() * pace  # (B, T, H)
+    decay = (-weights[f"{name}.A_log"].exp() * pace).mT  # (B, H, T)
     beta = x @ weights[f"{name}.in_proj_b.weight"].mT  # (B, T, H)
-    decay, beta = decay.mT, beta.sigmoid().mT  # each (B, H, T)
+    beta = beta.sigmoid().mT  # (B, H, T)
     return decay, beta
 
 

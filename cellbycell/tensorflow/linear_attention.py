@@ -175,11 +175,12 @@ def decay_and_beta_tf(x, weights, name):
     """Return what each token of x (B, T, D) chooses, each (B, H, T)."""
     pace = tf.matmul(x, weights[f"{name}.in_proj_a.weight"], transpose_b=True)
     pace = tf.nn.softplus(pace + weights[f"{name}.dt_bias"])
-    decay = -tf.exp(weights[f"{name}.A_log"]) * pace  # (B, T, H)
-    beta = tf.matmul(x, weights[f"{name}.in_proj_b.weight"], transpose_b=True)
-    return tf.linalg.matrix_transpose(decay), tf.linalg.matrix_transpose(
-        tf.sigmoid(beta)
+    decay = tf.linalg.matrix_transpose(
+        -tf.exp(weights[f"{name}.A_log"]) * pace
     )
+    beta = tf.matmul(x, weights[f"{name}.in_proj_b.weight"], transpose_b=True)
+    beta = tf.linalg.matrix_transpose(tf.sigmoid(beta))  # (B, H, T)
+    return decay, beta
 
 
 def gated_output_tf(output, x, weights, name, config):
