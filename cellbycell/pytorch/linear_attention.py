@@ -94,7 +94,9 @@ class StateModel(nn.Module):
         self.query_proj = nn.Linear(d_model, d_head, bias=False)
         self.key_proj = nn.Linear(d_model, d_head, bias=False)
         self.value_proj = nn.Linear(d_model, d_model, bias=False)
-        self.gates = nn.Linear(d_model, 2)  # softmax has no use for them
+        self.gates = nn.Linear(d_model, 2)
+        if rule in ("softmax", "rotary"):  # which have no use for them
+            self.gates.requires_grad_(False)
         self.linear = nn.Linear(d_model, vocab_size)
 
     def forward(self, token_ids):

@@ -102,7 +102,9 @@ class StateModelTF(keras.layers.Layer):
         self.query_proj = keras.layers.Dense(d_head, use_bias=False)
         self.key_proj = keras.layers.Dense(d_head, use_bias=False)
         self.value_proj = keras.layers.Dense(d_model, use_bias=False)
-        self.gates = keras.layers.Dense(2)  # softmax has no use for them
+        self.gates = keras.layers.Dense(2)
+        if rule in ("softmax", "rotary"):  # which have no use for them
+            self.gates.trainable = False
         self.linear = keras.layers.Dense(vocab_size)
 
     def call(self, token_ids):
