@@ -25,6 +25,7 @@ from cellbycell.common.finetune import (
     projections,
     prompt_ids,
 )
+from cellbycell.common.linear_attention import recall_rows, switches
 from cellbycell.common.llama import LlamaConfig, llama_parts
 from cellbycell.common.masks import largest_change
 from cellbycell.common.mixture_of_experts import deepseek_config
@@ -81,10 +82,12 @@ __all__ = [
     "read_on",
     "read_tensor",
     "read_value",
+    "recall_rows",
     "residual",
     "similarity",
     "smallest_sets",
     "stretched",
+    "switches",
     "to_q4_0",
     "to_q8_0",
     "write_gguf",
