@@ -15,7 +15,7 @@ SEARCH = """words => rank(words).map(([, number]) => {
 # What learners type, and where the first result has to lead.
 FIRST = """
 rope: rotary#turn-each-pair
-kv cache: cache#a-layer-with-a-cache
+kv cache: cache#keep-keys-and-values
 gqa: cache#fewer-key-heads
 layer norm vs rms norm: encoder#
 flash attention: tiles#tiles
