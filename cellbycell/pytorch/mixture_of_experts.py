@@ -133,10 +133,9 @@ def keep_best(scores, count):
 
 def turn_some(x, positions, config):
     """Rotate the first columns of x (..., T, K), in halves."""
-    turned = rotary_halves(
-        x[..., : config.qk_rope_head_dim], positions, config.base
-    )
-    return torch.cat([turned, x[..., config.qk_rope_head_dim :]], -1)
+    width = config.qk_rope_head_dim
+    turned = rotary_halves(x[..., :width], positions, config.base)
+    return torch.cat([turned, x[..., width:]], -1)  # (..., T, K)
 
 
 def index_keys(x, positions, weights, name, config):

@@ -142,10 +142,9 @@ def keep_best_tf(scores, count):
 
 def turn_some_tf(x, positions, config):
     """Rotate the first columns of x (..., T, K), in halves."""
-    turned = rotary_halves_tf(
-        x[..., : config.qk_rope_head_dim], positions, config.base
-    )
-    return tf.concat([turned, x[..., config.qk_rope_head_dim :]], -1)
+    width = config.qk_rope_head_dim
+    turned = rotary_halves_tf(x[..., :width], positions, config.base)
+    return tf.concat([turned, x[..., width:]], -1)  # (..., T, K)
 
 
 def index_keys_tf(x, positions, weights, name, config):
