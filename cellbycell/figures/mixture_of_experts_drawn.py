@@ -186,10 +186,10 @@ def draw_read(read, num_experts):
 
     read: {tokens of the batch: experts, on average}, the smallest first.
     """
-    told = ", ".join(f"{n} tokens {size:.0f}" for n, size in read.items())
+    told = ", ".join(f"with {n}, {size:.0f}" for n, size in read.items())
     picture = Picture(
         34 * len(read) + 36,
-        f"Bars of the experts that a batch reads, of {num_experts}: {told}.",
+        f"Bars of how many of {num_experts} experts are read by tokens: {told}.",
     )
     for i, (tokens, size) in enumerate(read.items()):
         y = 26 + 34 * i
