@@ -189,7 +189,7 @@ def draw_read(read, num_experts):
     told = ", ".join(f"with {n}, {size:.0f}" for n, size in read.items())
     picture = Picture(
         34 * len(read) + 36,
-        f"Bars of how many of {num_experts} experts are read by tokens: {told}.",
+        f"Bars: of {num_experts} experts, so many are read by tokens; {told}.",
     )
     for i, (tokens, size) in enumerate(read.items()):
         y = 26 + 34 * i
