@@ -102,8 +102,8 @@ def from_q8_0(blocks):
 
 
 BLOCKS = {  # a type's number: its name, weights and bytes of a block, reader
-    0: ("F32", 1, 4, lambda blocks: blocks.view("<f4").copy()),
-    1: ("F16", 1, 2, lambda blocks: blocks.view("<f2")),
+    0: ("F32", 1, 4, lambda blocks: np.frombuffer(blocks, "<f4").copy()),
+    1: ("F16", 1, 2, lambda blocks: np.frombuffer(blocks, "<f2")),
     2: ("Q4_0", 32, 18, from_q4_0),
     3: ("Q4_1", 32, 20, from_q4_1),
     8: ("Q8_0", 32, 34, from_q8_0),
@@ -123,5 +123,6 @@ def read_tensor(file, name, shape, kind, place):
         raise file.fault(f"has {name} in blocks that do not fill its rows")
     file.place = place
     blocks = file.take(math.prod(shape) // weights * size)
-    blocks = np.frombuffer(blocks, np.uint8).reshape(-1, size)  # (C, D)
-    return read(blocks).astype(np.float32, copy=False).reshape(shape)
+    blocks = np.frombuffer(blocks, np.uint8).reshape(-1, size)  # (C, F)
+    weights = read(blocks).astype(np.float32, copy=False)
+    return weights.reshape(shape)  # (..., D)
