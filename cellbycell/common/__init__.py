@@ -1,16 +1,14 @@
 """What both frameworks share, in plain Python and NumPy."""
 
 from cellbycell.common.bits import (
+    BLOCKS,
+    FileBytes,
     from_q4_0,
+    from_q4_1,
     from_q8_0,
-    packed_text,
-    packed_value,
-    read_gguf,
+    nibbles,
+    read_head,
     read_tensor,
-    read_value,
-    to_q4_0,
-    to_q8_0,
-    write_gguf,
 )
 from cellbycell.common.decoder import decoder_layer_parameters
 from cellbycell.common.encoder import layer_parameters
@@ -48,7 +46,9 @@ from cellbycell.common.speculative import (
 from cellbycell.common.training import learning_rate
 
 __all__ = [
+    "BLOCKS",
     "DecoderConfig",
+    "FileBytes",
     "LlamaConfig",
     "answer_targets",
     "block_mask",
@@ -63,6 +63,7 @@ __all__ = [
     "draw",
     "frequencies",
     "from_q4_0",
+    "from_q4_1",
     "from_q8_0",
     "head_width",
     "judge",
@@ -72,23 +73,18 @@ __all__ = [
     "learning_rate",
     "llama_parts",
     "mask_per_head",
+    "nibbles",
     "pack_rows",
-    "packed_text",
-    "packed_value",
     "part_config",
     "projections",
     "prompt_ids",
-    "read_gguf",
+    "read_head",
     "read_on",
     "read_tensor",
-    "read_value",
     "recall_rows",
     "residual",
     "similarity",
     "smallest_sets",
     "stretched",
     "switches",
-    "to_q4_0",
-    "to_q8_0",
-    "write_gguf",
 ]
