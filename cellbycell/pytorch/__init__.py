@@ -93,12 +93,10 @@ from cellbycell.pytorch.multi_head_attention import (
     split_heads,
 )
 from cellbycell.pytorch.parallel import (
-    Machine,
     ShardedLayer,
     copy_to_region,
     reduce_from_region,
     ring_attention,
-    run_on,
     shard_llama,
     vocabulary_loss,
 )
@@ -143,7 +141,6 @@ __all__ = [
     "LlamaAttention",
     "LlamaLayer",
     "Lora",
-    "Machine",
     "Model",
     "MultiHeadAttention",
     "RMSNorm",
@@ -218,7 +215,6 @@ __all__ = [
     "run_decoder",
     "run_deepseek",
     "run_layer",
-    "run_on",
     "sampler",
     "scale_rows",
     "self_attention",
