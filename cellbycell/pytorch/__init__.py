@@ -107,12 +107,10 @@ from cellbycell.pytorch.multi_head_attention import (
     split_heads,
 )
 from cellbycell.pytorch.parallel import (
-    Machine,
     ShardedLayer,
     copy_to_region,
     reduce_from_region,
     ring_attention,
-    run_on,
     shard_llama,
     vocabulary_loss,
 )
@@ -157,7 +155,6 @@ __all__ = [
     "LlamaAttention",
     "LlamaLayer",
     "Lora",
-    "Machine",
     "Model",
     "MultiHeadAttention",
     "RMSNorm",
@@ -242,7 +239,6 @@ __all__ = [
     "run_decoder",
     "run_deepseek",
     "run_layer",
-    "run_on",
     "sampler",
     "scale_rows",
     "self_attention",

@@ -107,12 +107,10 @@ from cellbycell.tensorflow.multi_head_attention import (
     to_keras_layer,
 )
 from cellbycell.tensorflow.parallel import (
-    MachineTF,
     ShardedLayerTF,
     copy_to_region_tf,
     reduce_from_region_tf,
     ring_attention_tf,
-    run_on_tf,
     shard_llama_tf,
     vocabulary_loss_tf,
 )
@@ -164,7 +162,6 @@ __all__ = [
     "LlamaLayerTF",
     "LlamaTF",
     "LoraTF",
-    "MachineTF",
     "ModelTF",
     "MultiHeadAttentionTF",
     "RMSNormTF",
@@ -249,7 +246,6 @@ __all__ = [
     "run_decoder_tf",
     "run_deepseek_tf",
     "run_layer_tf",
-    "run_on_tf",
     "sampler_tf",
     "scale_rows_tf",
     "self_attention_tf",
