@@ -68,6 +68,7 @@ from cellbycell.tensorflow.llama import (
     LlamaAttentionTF,
     LlamaLayerTF,
     LlamaTF,
+    filled_llama_tf,
     llama_weights_tf,
     load_llama_tf,
 )
@@ -182,6 +183,7 @@ __all__ = [
     "draw_weights_tf",
     "evaluating_tf",
     "feed_forward_tf",
+    "filled_llama_tf",
     "filter_logits_tf",
     "gated_attention_tf",
     "generate_tf",
