@@ -268,20 +268,13 @@ def model_of(
     if framework == "pytorch":
         import torch
 
-        from .pytorch import Llama, llama_weights
+        from .pytorch import Llama, filled_llama
 
         with torch.device("meta"):  # no numbers are drawn
             model = Llama(config)
-        model.to_empty(device="cpu").eval()
-        for name, weight in llama_weights(model).items():
-            weight.data = torch.from_numpy(weights[name])
-        return model
+        return filled_llama(model, weights).eval()
     if framework == "tensorflow":
-        from .tensorflow import LlamaTF, llama_weights_tf
+        from .tensorflow import LlamaTF, filled_llama_tf
 
-        model = LlamaTF(config)
-        for name, weight in llama_weights_tf(model).items():
-            w = weights[name]
-            weight.assign(w if "embed" in name else w.T)
-        return model
+        return filled_llama_tf(LlamaTF(config), weights)
     raise ValueError(f"{framework!r}: give 'pytorch' or 'tensorflow'.")

@@ -78,6 +78,7 @@ from cellbycell.pytorch.llama import (
     Llama,
     LlamaAttention,
     LlamaLayer,
+    filled_llama,
     llama_weights,
     load_llama,
 )
@@ -190,6 +191,7 @@ __all__ = [
     "draw_weights",
     "evaluating",
     "feed_forward",
+    "filled_llama",
     "filter_logits",
     "gated_attention",
     "gated_output",

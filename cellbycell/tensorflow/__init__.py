@@ -77,6 +77,7 @@ from cellbycell.tensorflow.llama import (
     LlamaAttentionTF,
     LlamaLayerTF,
     LlamaTF,
+    filled_llama_tf,
     llama_weights_tf,
     load_llama_tf,
 )
@@ -197,6 +198,7 @@ __all__ = [
     "draw_weights_tf",
     "evaluating_tf",
     "feed_forward_tf",
+    "filled_llama_tf",
     "filter_logits_tf",
     "gated_attention_tf",
     "gated_output_tf",
