@@ -39,6 +39,7 @@ from cellbycell.common.speculative import (
     judge,
     read_on,
     residual,
+    what_followed,
 )
 from cellbycell.common.training import learning_rate
 
@@ -79,5 +80,6 @@ __all__ = [
     "stretched",
     "to_q4_0",
     "to_q8_0",
+    "what_followed",
     "write_gguf",
 ]

@@ -117,7 +117,12 @@ from cellbycell.pytorch.sampling import (
     keep_top_p,
     sampler,
 )
-from cellbycell.pytorch.speculative import probabilities, propose, speculate
+from cellbycell.pytorch.speculative import (
+    look_up,
+    probabilities,
+    propose,
+    speculate,
+)
 from cellbycell.pytorch.tiles import (
     attend_in_tiles,
     attend_with_sum,
@@ -192,6 +197,7 @@ __all__ = [
     "linear_chunk",
     "llama_weights",
     "load_llama",
+    "look_up",
     "make_causal_mask",
     "merge_heads",
     "merge_lora",

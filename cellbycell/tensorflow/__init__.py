@@ -121,6 +121,7 @@ from cellbycell.tensorflow.sampling import (
     sampler_tf,
 )
 from cellbycell.tensorflow.speculative import (
+    look_up_tf,
     probabilities_tf,
     propose_tf,
     speculate_tf,
@@ -199,6 +200,7 @@ __all__ = [
     "linear_chunk_tf",
     "llama_weights_tf",
     "load_llama_tf",
+    "look_up_tf",
     "make_causal_mask_tf",
     "merge_heads_tf",
     "merge_lora_tf",
