@@ -170,13 +170,14 @@ def test_rounds_bring_as_much_as_predicted(book):
     assert len(kept) > 150 and abs(1 + np.mean(kept) - wanted) < 0.3
 
 
-def test_the_table_has_the_counts_of_the_copied_text(book):
+@pytest.mark.parametrize("name", drafts.PROMPTS)
+def test_the_table_has_the_counts_of_each_text(book, name):
     """The ratio is that of one run; the counts are the same everywhere."""
-    _, rounds = drafts.by_lookup(drafts.PROMPTS["copy"])
+    _, rounds = drafts.by_lookup(drafts.PROMPTS[name])
     guessed, right = (sum(counts) for counts in zip(*rounds, strict=True))
-    row = book["measured"]["copy"]
-    assert row["calls"] == len(rounds) == len(book["copied"])
-    assert (row["guessed"], row["right"]) == (guessed, right)
+    row = book["measured"][name]
+    found = row["calls"], row["guessed"], row["right"]
+    assert found == (len(rounds), guessed, right)
 
 
 def test_a_certain_guess_keeps_the_law_of_smollm2(book):
