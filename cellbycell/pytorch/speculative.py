@@ -75,7 +75,7 @@ def look_up(token_ids, cache, vocab_size=49_152):
     """Return logits (B, 1, N) that are sure of what followed; and a cache."""
     ids = token_ids[:, None]  # (B, 1, T)
     if cache:
-        ids = torch.cat([cache[0][0], ids], 2)  # (B, 1, T)
+        ids = torch.cat([cache[0][0], ids], 2)  # (B, 1, S)
     guess = what_followed(ids[0, 0].tolist())
     if guess is None:
         return None, [(ids, ids)]

@@ -75,7 +75,7 @@ def look_up_tf(token_ids, cache, vocab_size=49_152):
     """Return logits (B, 1, N) that are sure of what followed; and a cache."""
     ids = token_ids[:, None]  # (B, 1, T)
     if cache:
-        ids = tf.concat([cache[0][0], ids], 2)  # (B, 1, T)
+        ids = tf.concat([cache[0][0], ids], 2)  # (B, 1, S)
     guess = what_followed(ids[0, 0].numpy().tolist())
     if guess is None:
         return None, [(ids, ids)]
