@@ -42,6 +42,7 @@ from cellbycell.common.speculative import (
     judge,
     read_on,
     residual,
+    what_followed,
 )
 from cellbycell.common.training import learning_rate
 
@@ -87,4 +88,5 @@ __all__ = [
     "smallest_sets",
     "stretched",
     "switches",
+    "what_followed",
 ]

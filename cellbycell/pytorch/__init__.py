@@ -130,7 +130,12 @@ from cellbycell.pytorch.sampling import (
     keep_top_p,
     sampler,
 )
-from cellbycell.pytorch.speculative import probabilities, propose, speculate
+from cellbycell.pytorch.speculative import (
+    look_up,
+    probabilities,
+    propose,
+    speculate,
+)
 from cellbycell.pytorch.tiles import (
     attend_in_tiles,
     attend_with_sum,
@@ -213,6 +218,7 @@ __all__ = [
     "linear_chunk",
     "llama_weights",
     "load_llama",
+    "look_up",
     "make_causal_mask",
     "merge_heads",
     "merge_lora",

@@ -134,6 +134,7 @@ from cellbycell.tensorflow.sampling import (
     sampler_tf,
 )
 from cellbycell.tensorflow.speculative import (
+    look_up_tf,
     probabilities_tf,
     propose_tf,
     speculate_tf,
@@ -220,6 +221,7 @@ __all__ = [
     "linear_chunk_tf",
     "llama_weights_tf",
     "load_llama_tf",
+    "look_up_tf",
     "make_causal_mask_tf",
     "merge_heads_tf",
     "merge_lora_tf",
