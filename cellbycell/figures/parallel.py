@@ -115,7 +115,7 @@ def _circle(parts):
         svg += f"<path d='{tip}' fill='#4a5568'/>"
     words += "<text x='180' y='120'>passed on:</text>"
     words += f"<text data-part='passed' x='180' y='138'>{parts['passed']}"
-    style = "fill:#222;font:13px sans-serif"
+    style = "fill:#222;font:14px sans-serif"
     svg += f"<g text-anchor='middle' style='{style}'>{words}</text></g>"
     label = "Four machines in a circle: its queries, and below them the keys"
     return svg_image(label, "360 250", svg)

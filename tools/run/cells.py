@@ -4,6 +4,7 @@ All cells of a chapter run in this process, from the first on, and RUNS keeps
 what they leave for the tests that need it. Where a cell fails the run ends.
 """
 
+import gc
 import os
 
 import pytest
@@ -12,7 +13,10 @@ from tools.notebooks import Notebook, NotebookError, label, remedy
 from tools.run.chapter import SECONDS, Run
 from tools.run.compare import difference
 
-RUNS = {}  # a notebook's path -> its Run, as far as it has come
+# A notebook's path -> its Run, as far as it has come. Only the latest is kept:
+# each may hold several copies of a published model, and a process has one
+# chapter's tests after the other's.
+RUNS = {}
 # A process that dies leaves word here, for the one that takes its place.
 LOST = "CELLS_THAT_ENDED_A_PROCESS"
 FAILED = {  # a notebook's label -> the cell at which its run ended
@@ -30,6 +34,8 @@ def run_of(path, number=None, seconds=SECONDS):
         pytest.skip(f"{cell} failed")
     try:
         if path not in RUNS:
+            RUNS.clear()
+            gc.collect()
             RUNS[path] = Run(Notebook.read(path))
         return RUNS[path].finish(number, seconds)
     except NotebookError as error:
