@@ -9,9 +9,11 @@ The chapter bits.ipynb builds what reads the bytes.
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import re
+import struct
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -20,13 +22,116 @@ from typing import Any
 import numpy as np
 
 from .checkpoint import checked_weights
-from .common import FileBytes, LlamaConfig, read_head, read_tensor
+from .common import (
+    LlamaConfig,
+    from_q4_0,
+    from_q4_1,
+    from_q8_0,
+    read_head,
+)
 from .entries import Entry, checked_config, count, number, only
 from .llama_configs import llama_shapes
 
 __all__ = ["gguf_config", "gguf_weights", "load_gguf", "read_gguf"]
 
 _AGAIN = "download the file again"
+
+
+class FileBytes:
+    """The bytes of a file, from the first to the last, and never beyond.
+
+    Its faults are errors of the type ValueError that name the file.
+
+    Parameters
+    ----------
+    data
+        The bytes.
+    name
+        Of the file.
+    """
+
+    def __init__(self, data, name):
+        self.data, self.name, self.place = data, name, 0
+
+    def fault(self, words):
+        """Return the error that says so."""
+        return ValueError(f"{self.name} {words}: download the file again.")
+
+    def take(self, size):
+        """Return the next bytes."""
+        if size > len(self.data) - self.place:
+            raise self.fault("is cut off")
+        self.place += size
+        return self.data[self.place - size : self.place]
+
+    def number(self, form):
+        """Return the next number; form: its letter in struct."""
+        return struct.unpack("<" + form, self.take(struct.calcsize(form)))[0]
+
+    def text(self):
+        """Return the next text: its length, then UTF-8."""
+        try:
+            return self.take(self.number("Q")).decode()
+        except UnicodeDecodeError:
+            raise self.fault("has a text that is not UTF-8") from None
+
+    def value(self, kind, depth=0):
+        """Return the next value, of a type by its number."""
+        if kind == 8:
+            return self.text()
+        if kind == 9 and depth < 4:  # a list
+            kind, size = self.number("I"), self.number("Q")
+            # Each takes a byte or more: no list is longer than what is left.
+            if size > len(self.data) - self.place:
+                raise self.fault("is cut off")
+            return [self.value(kind, depth + 1) for _ in range(size)]
+        if kind == 9 or kind > 12:
+            raise self.fault(f"has an entry of the unknown type {kind}")
+        return self.number("BbHhIif?..Qqd"[kind])
+
+
+BLOCKS = {  # a type's number: its name, weights and bytes of a block, reader
+    0: ("F32", 1, 4, lambda blocks: np.frombuffer(blocks, "<f4").copy()),
+    1: ("F16", 1, 2, lambda blocks: np.frombuffer(blocks, "<f2")),
+    2: ("Q4_0", 32, 18, from_q4_0),
+    3: ("Q4_1", 32, 20, from_q4_1),
+    8: ("Q8_0", 32, 34, from_q8_0),
+}
+
+
+def read_tensor(file, name, shape, kind, place):
+    """Return a tensor in float32 from the bytes of its file.
+
+    Parameters
+    ----------
+    file
+        The FileBytes.
+    name, shape, kind, place
+        What read_head says of the tensor.
+
+    Returns
+    -------
+    numpy.ndarray
+
+    Raises
+    ------
+    ValueError
+        It has another type of block, or ends before it should.
+    """
+    if kind not in BLOCKS:
+        known = ", ".join(own for own, *_ in BLOCKS.values())
+        raise ValueError(
+            f"{name} has the type {kind}, and {known} are read: take the "
+            "model's file in one of these."
+        )
+    _, weights, size, read = BLOCKS[kind]
+    if math.prod(shape) % weights or shape and shape[-1] % weights:
+        raise file.fault(f"has {name} in blocks that do not fill its rows")
+    file.place = place
+    blocks = file.take(math.prod(shape) // weights * size)
+    blocks = np.frombuffer(blocks, np.uint8).reshape(-1, size)  # (C, F)
+    weights = read(blocks).astype(np.float32, copy=False)
+    return weights.reshape(shape)  # (..., D)
 
 
 def read_gguf(

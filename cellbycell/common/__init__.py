@@ -1,14 +1,11 @@
 """What both frameworks share, in plain Python and NumPy."""
 
 from cellbycell.common.bits import (
-    BLOCKS,
-    FileBytes,
     from_q4_0,
     from_q4_1,
     from_q8_0,
     nibbles,
     read_head,
-    read_tensor,
 )
 from cellbycell.common.decoder import decoder_layer_parameters
 from cellbycell.common.encoder import layer_parameters
@@ -47,9 +44,7 @@ from cellbycell.common.speculative import (
 from cellbycell.common.training import learning_rate
 
 __all__ = [
-    "BLOCKS",
     "DecoderConfig",
-    "FileBytes",
     "LlamaConfig",
     "answer_targets",
     "block_mask",
@@ -81,7 +76,6 @@ __all__ = [
     "prompt_ids",
     "read_head",
     "read_on",
-    "read_tensor",
     "recall_rows",
     "residual",
     "similarity",

@@ -152,3 +152,38 @@ def test_sizes_have_to_fit(chapter, change, says):
     book = chapter("llama")
     with pytest.raises(ValueError, match=says):
         book["replace"](book["config"], **change)
+
+
+def test_all_gradients_are_those_of_transformers(chapter):
+    """Of a small Llama, in both frameworks."""
+    import tensorflow as tf
+
+    from cellbycell.checkpoint import to_transformers
+    from cellbycell.figures.names_model import stored_config, stored_weights
+
+    book, loss_of = chapter("llama"), torch.nn.functional.cross_entropy
+    sizes, ids = stored_config(), torch.tensor([[5, 3, 7, 2, 9, 1, 4]])
+    small, small_tf = book["Llama"](sizes), book["LlamaTF"](sizes)
+    own = {name: w.copy() for name, w in stored_weights().items()}
+    book["filled_llama"](small, own)
+    book["filled_llama_tf"](small_tf, stored_weights())
+    reference = to_transformers(sizes, stored_weights())
+    reference(ids, labels=ids).loss.backward()
+    loss_of(small(ids)[0, :-1], ids[0, 1:]).backward()
+    with tf.GradientTape() as tape:
+        errors = tf.nn.sparse_softmax_cross_entropy_with_logits(
+            ids.numpy()[0, 1:], small_tf(ids.numpy())[0, :-1]
+        )
+        loss = tf.reduce_mean(errors)
+    by_name = book["llama_weights_tf"](small_tf)
+    grads = tape.gradient(loss, [*by_name.values()])
+    found = dict(zip(by_name, grads, strict=True))
+    weights = book["llama_weights"](small)
+    assert weights.keys() == dict(reference.named_parameters()).keys()
+    for name, weight in weights.items():
+        wanted = reference.get_parameter(name).grad
+        assert torch.allclose(weight.grad, wanted, atol=1e-5)
+        other = tf.convert_to_tensor(found[name]).numpy()
+        other = other if "embed" in name else other.T
+        assert np.allclose(other, wanted, atol=1e-5)
+        assert wanted.abs().max() > 1e-4
