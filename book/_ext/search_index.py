@@ -3,8 +3,8 @@
 `_static/sections.js` has the pages, and a line for each section and each entry
 of the reference: the number of its page, anchor, title, terms, text, names in
 its code. It is a script, as a page that was opened as a file may read no data.
-To keep it small, pages about the book have their headings alone, and an entry
-its first paragraph.
+To keep it small, pages about the book have their headings alone, as have each
+chapter's setup, notation and exercises, and an entry has its first paragraph.
 
 The terms are those of the page *Topics*, whose second column leads to where
 they are explained, above all by its first link, and the lines that begin
@@ -24,6 +24,7 @@ TOPICS, SYMPTOMS = "book/topics", "book/symptoms"
 ABOUT = {
     f"book/{n}" for n in "bibliography index operate teach versions".split()
 }
+USUAL = re.compile("Setup$|Notation$|Exercise ")  # of a chapter
 ROW = re.compile(r"(?m)^\| (.*?) \| (.*) \|$")
 SEEN = re.compile(r"(?m)^ *- \[(.*?)\]\(#([\w-]+)\)$")
 LINK = re.compile(r"\]\((\w+)\.(?:ipynb|md)#?([\w-]*)\)")
@@ -90,6 +91,7 @@ def write(app, error):
             slug = "" if is_page else section.get("slug", anchor)
             here = terms.get((page, slug), ([], []))
             is_list = page in ABOUT or (is_page and page == SYMPTOMS)
+            is_list = is_list or USUAL.match(title(section))
             parts = [] if is_list else section.children
             lines.append(line(number, anchor, title(section), here, parts))
         for entry in tree.findall(addnodes.desc):

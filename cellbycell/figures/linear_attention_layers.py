@@ -194,3 +194,33 @@ def draw_parts():
     picture.arrow(whole.right, (326, 60), role="output")
     picture.arrow(second.right, (326, 96), role="output")
     return picture
+
+
+def draw_gated():
+    """Return gated attention: what a head finds, times its gate."""
+    picture = Picture(
+        176,
+        "A token's row goes to attention with a cache, and past it through a "
+        "matrix and a sigmoid to a gate for each number; what the heads found "
+        "is multiplied by the gate, then mixed by the last matrix.",
+    )
+    row = picture.token(4, 76, "x", width=40)
+    attention = picture.layer(84, 24, 132, "attention, cached", "query")
+    gate = picture.layer(84, 124, 132, "σ of a matrix", "key")
+    for box in (attention, gate):
+        x, y = box.left
+        picture.arrow(row.right, (60, 88), (60, y), (x, y))
+    style = f"stroke:{colour('token')};stroke-width:1.5"
+    times = Box(248, 80, 16, 16)
+    picture.rect(times, style, radius=8)
+    picture.text(256, 93, "×", bold=True)
+    _, y = attention.right
+    picture.arrow(attention.right, (256, y), times.top, role="query")
+    picture.text(262, y + 4, "what it found", at="start", size=12)
+    _, y = gate.right
+    picture.arrow(gate.right, (256, y), times.bottom, role="key")
+    picture.text(262, y + 4, "0 closed, 1 open", at="start", size=12)
+    last = picture.layer(290, 74, 36, "W", "output")
+    picture.arrow(times.right, last.left)
+    picture.arrow(last.right, (372, 88))
+    return picture

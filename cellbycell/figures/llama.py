@@ -262,3 +262,86 @@ def draw_layer():
     picture.line((184, y), (196, y), width=1.2)
     picture.arrow((356, y), (376, y), width=1.2)
     return picture
+
+
+def draw_sorted_rows(pairs=4):
+    """Return the rows of a head as a file has them, and as a Llama does.
+
+    pairs: of rows that are turned together.
+    """
+    count = 2 * pairs
+    picture = Picture(
+        146,
+        f"A head's {count} rows. In the file the two of a pair are "
+        "neighbours; in the model the first ones of all pairs come first, "
+        "then the second ones, and arrows lead from place to place.",
+    )
+    roles = "query", "key", "value", "output"
+    step = 296 / count
+    for y, name, order in (
+        (8, "in the file", [(i, j) for i in range(pairs) for j in (0, 1)]),
+        (112, "in the model", [(i, j) for j in (0, 1) for i in range(pairs)]),
+    ):
+        picture.text(76, y + 18, name, at="end", size=12)
+        for at, (i, j) in enumerate(order):
+            box = Box(82 + at * step, y, step - 3, 26)
+            role = roles[i % len(roles)]
+            style = f"fill:{colour(role)};fill-opacity:{0.2 + 0.3 * j:.1f}"
+            picture.rect(box, style, radius=2)
+            picture.text(box.top[0], y + 18, f"{i}{'ab'[j]}", size=12)
+    for i in range(pairs):
+        for j in (0, 1):
+            start = 82 + (2 * i + j + 0.5) * step - 1.5
+            end = 82 + (j * pairs + i + 0.5) * step - 1.5
+            picture.arrow((start, 36), (end, 110), role=roles[i % len(roles)])
+    return picture
+
+
+def draw_costs(tokens, costs):
+    """Return what each token of an answer costs, for several prompts.
+
+    tokens: of the answer; costs: {prompt: the loss of each token}.
+    """
+    told = "; ".join(
+        f"{name}: " + ", ".join(f"{cost:.1f}" for cost in losses)
+        for name, losses in costs.items()
+    )
+    picture = Picture(
+        24 + 66 * len(costs), f"Loss of each token of an answer. {told}."
+    )
+    largest = max(cost for losses in costs.values() for cost in losses)
+    step = 372 / len(tokens)
+    for k, (name, losses) in enumerate(costs.items()):
+        y = 20 + 66 * k
+        picture.text(4, y - 6, name, at="start", size=12)
+        for i, (token, cost) in enumerate(zip(tokens, losses, strict=True)):
+            box = Box(4 + i * step, y, step - 3, 40)
+            style = f"fill:{colour('wrong')};fill-opacity:"
+            style += f"{0.03 + 0.5 * cost / largest:.2f};stroke:"
+            picture.rect(box, style + colour("token"), radius=2)
+            picture.text(box.top[0], y + 16, token, size=11)
+            picture.text(box.top[0], y + 33, f"{cost:.1f}", size=12)
+    return picture
+
+
+def draw_proof():
+    """Return what equal logits speak for, and what they cannot see."""
+    picture = Picture(
+        150,
+        "A file's rows are sorted once; the sorted weights go into two "
+        "classes, ours and theirs, and their logits are compared. The "
+        "comparison sees the classes, and not the sorting before them.",
+    )
+    file = picture.layer(4, 60, 60, "file", "token")
+    sort = picture.layer(92, 60, 92, "sort rows", "wrong")
+    ours = picture.layer(226, 20, 70, "ours", "query")
+    theirs = picture.layer(226, 100, 70, "theirs", "key")
+    picture.arrow(file.right, sort.left)
+    for box, role, end in ((ours, "query", 68), (theirs, "key", 84)):
+        _, y = box.left
+        picture.arrow(sort.right, (204, 74), (204, y), box.left)
+        picture.arrow(box.right, (348, y), (348, end), role=role)
+    picture.text(348, 80, "=", bold=True, size=16)
+    picture.frame(Box(214, 6, 162, 136))
+    picture.text(138, 112, "not compared", role="wrong", size=12)
+    return picture

@@ -418,3 +418,102 @@ def draw_cut_layer(heads, d_ff):
     picture.text(260, 114, "feed-forward", size=12)
     picture.text(190, 200, "+ is an all-reduce", size=12)
     return picture
+
+
+def draw_gathers(layers=4):
+    """Return when each layer of stage 3 is whole, in a step of training."""
+    picture = Picture(
+        64 + 24 * layers,
+        f"Time to the right, {layers} layers below each other. Each is "
+        "gathered and forgotten on the way forward, gathered again on the way "
+        "back, and then its gradient is cut; in between a machine has a "
+        "piece of it.",
+    )
+    step = 300 / (2 * layers)
+    for i in range(layers):
+        y = 28 + 24 * i
+        picture.text(4, y + 14, f"layer {i + 1}", at="start", size=12)
+        style = f"fill:{colour('value')};fill-opacity:.45"
+        picture.rect(Box(64, y + 13, 300, 5), style, radius=0)
+        for turn in (i, 2 * layers - 1 - i):
+            box = Box(65 + step * turn, y, step - 2, 18)
+            picture.rect(box, style, radius=0)
+        x = 64 + step * (2 * layers - i)
+        picture.arrow((x, y + 9), (min(x + 16, 378), y + 9), role="output")
+    middle, y = 64 + step * layers, 28 + 24 * layers
+    picture.line((middle, 20), (middle, y), role="mask", dashed=True)
+    picture.text(middle - 8, 16, "forward", at="end", size=12)
+    picture.text(middle + 8, 16, "backward", at="start", size=12)
+    style = f"fill:{colour('value')};fill-opacity:.45"
+    picture.rect(Box(64, y + 8, 16, 16), style, radius=0)
+    picture.text(86, y + 21, "whole", at="start", size=12)
+    picture.rect(Box(142, y + 15, 16, 5), style, radius=0)
+    picture.text(164, y + 21, "a piece", at="start", size=12)
+    picture.arrow((234, y + 16), (250, y + 16), role="output")
+    picture.text(256, y + 21, "its gradient, cut", at="start", size=12)
+    return picture
+
+
+def draw_exchanges():
+    """Return two machines that read two parts, and send twice or once."""
+    picture = Picture(
+        176,
+        "Two machines read a batch in two parts each. Above, they exchange a "
+        "gradient after each part; below, each adds up its two gradients, and "
+        "they exchange once.",
+    )
+    for y, text, ends in ((22, "each part", (1, 2)), (112, "once", (2,))):
+        picture.text(4, y - 6, text, at="start", size=12, bold=True)
+        for m, role in enumerate(MACHINES[:2]):
+            top = y + 34 * m
+            name = f"machine {m}"
+            picture.text(4, top + 17, name, role=role, at="start", size=12)
+            for part in (1, 2):
+                box = Box(82 + 138 * (part - 1), top, 100, 24)
+                style = f"stroke:{colour(role)};fill:{colour(role)}"
+                picture.rect(box, style + ";fill-opacity:.15", radius=2)
+                picture.text(box.top[0], top + 17, f"part {part}", size=12)
+        for part in ends:
+            x = 200 + 138 * (part - 1)
+            for at in (y + 12, y + 46):
+                picture.line((x - 18, at), (x, at))
+            picture.arrow((x, y + 14), (x, y + 44), role="output", width=3)
+            picture.arrow((x, y + 44), (x, y + 14), role="output", width=3)
+    return picture
+
+
+def draw_reads(counts):
+    """Return how often rows are read, a strip of all rows for each way.
+
+    counts: {way: how many rows are read never, once, twice, ...}.
+    """
+    told = "; ".join(
+        f"{way}: " + ", ".join(str(int(n)) for n in found)
+        for way, found in counts.items()
+    )
+    picture = Picture(
+        34 + 44 * len(counts),
+        f"Rows that are read never, once, twice, three, four times. {told}.",
+    )
+    names = "never", "once", "2", "3", "4 times"
+    roles = "wrong", "token", "key", "value", "output"
+    for x, name, role in zip(
+        (4, 84, 158, 202, 246), names, roles, strict=True
+    ):
+        picture.rect(Box(x, 6, 12, 12), _shade(role), radius=2)
+        picture.text(x + 18, 17, name, at="start", size=12)
+    for i, (way, found) in enumerate(counts.items()):
+        x, y = 4, 46 + 44 * i
+        picture.text(4, y - 4, way, at="start", size=12)
+        for n, role in zip(found, roles, strict=True):
+            box = Box(x, y, 372 * n / sum(found), 20)
+            if n:
+                picture.rect(box, _shade(role), radius=0)
+            if box.width > 28:
+                picture.text(box.top[0], y + 15, int(n), size=12)
+            x = box.right[0]
+    return picture
+
+
+def _shade(role):
+    return f"fill:{colour(role)};fill-opacity:.45"
