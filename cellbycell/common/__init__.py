@@ -33,6 +33,7 @@ from cellbycell.common.parallel import count_letters, cut_weights, part_config
 from cellbycell.common.position_similarity import frequencies, similarity
 from cellbycell.common.positional_encoding import smallest_sets
 from cellbycell.common.rotary import stretched
+from cellbycell.common.serving import Pages, Request, Server, likeliest
 from cellbycell.common.speculative import (
     cut_cache,
     draw,
@@ -45,6 +46,9 @@ from cellbycell.common.training import learning_rate
 __all__ = [
     "DecoderConfig",
     "LlamaConfig",
+    "Pages",
+    "Request",
+    "Server",
     "answer_targets",
     "block_mask",
     "count_letters",
@@ -62,6 +66,7 @@ __all__ = [
     "layer_parameters",
     "layer_projections",
     "learning_rate",
+    "likeliest",
     "llama_parts",
     "mask_per_head",
     "pack_rows",

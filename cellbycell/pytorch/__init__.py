@@ -117,6 +117,7 @@ from cellbycell.pytorch.sampling import (
     keep_top_p,
     sampler,
 )
+from cellbycell.pytorch.serving import make_memory, read_together
 from cellbycell.pytorch.speculative import probabilities, propose, speculate
 from cellbycell.pytorch.tiles import (
     attend_in_tiles,
@@ -193,6 +194,7 @@ __all__ = [
     "llama_weights",
     "load_llama",
     "make_causal_mask",
+    "make_memory",
     "merge_heads",
     "merge_lora",
     "mixture",
@@ -206,6 +208,7 @@ __all__ = [
     "propose",
     "quantise",
     "qwen35",
+    "read_together",
     "reduce_from_region",
     "restore",
     "ring_attention",

@@ -120,6 +120,7 @@ from cellbycell.tensorflow.sampling import (
     keep_top_p_tf,
     sampler_tf,
 )
+from cellbycell.tensorflow.serving import make_memory_tf, read_together_tf
 from cellbycell.tensorflow.speculative import (
     probabilities_tf,
     propose_tf,
@@ -200,6 +201,7 @@ __all__ = [
     "llama_weights_tf",
     "load_llama_tf",
     "make_causal_mask_tf",
+    "make_memory_tf",
     "merge_heads_tf",
     "merge_lora_tf",
     "mixture_tf",
@@ -213,6 +215,7 @@ __all__ = [
     "propose_tf",
     "quantise_tf",
     "qwen35_tf",
+    "read_together_tf",
     "reduce_from_region_tf",
     "restore_tf",
     "ring_attention_tf",

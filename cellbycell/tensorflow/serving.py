@@ -1,0 +1,61 @@
+"""A thousand requests: its tensorflow part, for what comes after it.
+
+Built and explained in the chapter *A thousand requests* of the book.
+Written by `make package`: change it in the chapter.
+"""
+
+import tensorflow as tf
+
+from cellbycell.tensorflow.cache import attend_grouped_tf
+from cellbycell.tensorflow.multi_head_attention import (
+    merge_heads_tf,
+    split_heads_tf,
+)
+from cellbycell.tensorflow.rotary import rotary_halves_tf
+
+
+def make_memory_tf(config, slots):
+    """Return room for the keys and the values of tokens, L of (P, C, K)."""
+    zeros = tf.zeros((slots, config.key_heads, config.d_head))
+    layers = range(config.num_layers)
+    return [[tf.Variable(zeros) for _ in layers] for _ in ("keys", "values")]
+
+
+def read_together_tf(model, memory, spans):
+    """Read new tokens of several texts; return their next logits, (B, N).
+
+    spans: for each text its new ids, the position of the first, and the slots
+    of all its positions so far, these included. memory: of make_memory_tf.
+    """
+    counts = [len(ids) for ids, _, _ in spans]
+    token_ids = tf.constant([i for ids, _, _ in spans for i in ids])  # (T,)
+    at = [tf.range(start, start + len(ids)) for ids, start, _ in spans]
+    seen = [tf.constant(slots) for _, _, slots in spans]
+    new = [tf.gather(own, p) for own, p in zip(seen, at, strict=True)]
+    new = tf.concat(new, 0)[:, None]  # (T, 1)
+    positions = tf.concat(at, 0)  # (T,)
+    x = model.embedding(token_ids)[None]  # (1, T, D)
+    for layer, keys, values in zip(model.layers, *memory, strict=True):
+        part, y = layer.attention, layer.attention_norm(x)
+        query = split_heads_tf(part.query_proj(y), part.num_heads)
+        key = split_heads_tf(part.key_proj(y), part.key_heads)
+        value = split_heads_tf(part.value_proj(y), part.key_heads)
+        query = rotary_halves_tf(query, positions, part.base)
+        key = rotary_halves_tf(key, positions, part.base)
+        keys.scatter_nd_update(new, tf.transpose(key[0], (1, 0, 2)))
+        values.scatter_nd_update(new, tf.transpose(value[0], (1, 0, 2)))
+        found = []
+        for q, p, own in zip(
+            tf.split(query, counts, 2), at, seen, strict=True
+        ):
+            key, value = (tf.gather(m, own) for m in (keys, values))
+            key = tf.transpose(key, (1, 0, 2))[None]  # (1, C, S, K)
+            value = tf.transpose(value, (1, 0, 2))[None]  # (1, C, S, K)
+            mask = tf.range(len(own)) <= p[:, None]  # (T, S)
+            found.append(attend_grouped_tf(q, key, value, mask))
+        x = x + part.output_proj(merge_heads_tf(tf.concat(found, 2)))
+        x = x + layer.feed_forward(layer.feed_forward_norm(x))
+    x = model.norm(tf.gather(x[0], tf.cumsum(counts) - 1))  # (B, D)
+    if not model.tied:
+        return model.linear(x)
+    return x @ tf.transpose(model.embedding.embeddings)  # (B, N)
