@@ -18,8 +18,12 @@ from cellbycell.common.families import DecoderConfig
 from cellbycell.common.finetune import (
     answer_targets,
     block_mask,
+    chat_batches,
+    chat_parts,
+    chat_row,
     pack_rows,
     projections,
+    prompt_ids,
 )
 from cellbycell.common.llama import LlamaConfig, llama_parts
 from cellbycell.common.masks import largest_change
@@ -51,6 +55,9 @@ __all__ = [
     "Server",
     "answer_targets",
     "block_mask",
+    "chat_batches",
+    "chat_parts",
+    "chat_row",
     "count_letters",
     "cut_cache",
     "cut_weights",
@@ -74,6 +81,7 @@ __all__ = [
     "packed_value",
     "part_config",
     "projections",
+    "prompt_ids",
     "read_gguf",
     "read_on",
     "read_tensor",

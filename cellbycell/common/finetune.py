@@ -7,28 +7,50 @@ Written by `make package`: change it in the chapter.
 import numpy as np
 
 
-def answer_targets(prompt, answer):
-    """Return the input ids and the targets of a text: 0 within the prompt.
+def chat_parts(turns):
+    """Return the text of turns (role, words) in parts: (text, learned)."""
+    parts = []
+    for role, words in turns:
+        parts.append((f"<|im_start|>{role}\n", False))
+        parts.append((f"{words}<|im_end|>", role == "assistant"))
+        parts.append(("\n", False))
+    return parts
 
-    prompt, answer: ids, at least one each; the answer has its end. Raises
-    ValueError if one of them is empty.
+
+def prompt_ids(tokenizer, question):
+    """Return the ids of a question, up to where the answer begins."""
+    parts = [*chat_parts([("user", question)]), ("<|im_start|>assistant\n", 0)]
+    return tokenizer.encode("".join(text for text, _ in parts)).ids
+
+
+def answer_targets(parts):
+    """Return input ids and targets of a text: 0 where nothing is asked.
+
+    parts: (ids, asked) in turn; an answer has its end. Raises ValueError if
+    no token is asked that has one before it.
     """
-    if len(prompt) == 0 or len(answer) == 0:
-        raise ValueError("a prompt or an answer is empty: leave it out.")
-    ids = [*prompt, *answer]
-    return ids[:-1], [0] * (len(prompt) - 1) + [*answer]
+    ids = [i for part, _ in parts for i in part]
+    asked = [yes for part, yes in parts for _ in part]
+    if not any(asked[1:]):
+        raise ValueError("nothing is asked in this text: leave it out.")
+    return ids[:-1], [i * yes for i, yes in zip(ids, asked, strict=True)][1:]
 
 
-def pack_rows(pairs, length):
+def chat_row(tokenizer, turns):
+    """Return input ids and targets of a chat; turns: (role, words)."""
+    parts = [(tokenizer.encode(t).ids, yes) for t, yes in chat_parts(turns)]
+    return answer_targets(parts)
+
+
+def pack_rows(texts, length):
     """Return input ids, targets, texts and positions, (4, B, T).
 
-    pairs: (prompt, answer), which fill rows of this length T in turn; the
+    texts: (ids, targets), which fill rows of this length T in turn; the
     texts of a row are numbered from 1. Pads are 0. Raises ValueError if a
     text is longer than a row.
     """
     rows, start, number = [], length, 0  # as if a row were full
-    for prompt, answer in pairs:
-        ids, targets = answer_targets(prompt, answer)
+    for ids, targets in texts:
         size = len(ids)
         if size > length:
             raise ValueError(f"a text of {size} tokens, in rows of {length}.")
@@ -36,8 +58,7 @@ def pack_rows(pairs, length):
             rows.append(np.zeros((4, length), dtype=np.int64))
             start, number = 0, 0
         number += 1
-        positions = range(size)
-        text = ids, targets, [number] * size, positions
+        text = ids, targets, [number] * size, range(size)
         rows[-1][:, start : start + size] = text
         start += size
     return np.stack(rows, axis=1)  # (4, B, T)
@@ -59,3 +80,11 @@ def projections(model, names=None):
     layers = model.layers
     parts = [p for x in layers for p in (x.attention, x.feed_forward)]
     return [(p, name) for p in parts for name in names if hasattr(p, name)]
+
+
+def chat_batches(rows, steps, length):
+    """Return packed rows (4, 1, T), one a step: two chats, all in turn."""
+    rng = np.random.default_rng(0)
+    order = np.concatenate([rng.permutation(len(rows)) for _ in range(steps)])
+    chosen = order[: 2 * steps].reshape(steps, 2)  # (B, 2)
+    return [pack_rows([rows[i] for i in two], length) for two in chosen]

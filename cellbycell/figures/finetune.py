@@ -1,15 +1,62 @@
-"""The moving pictures of *Teach an old model*."""
+"""The moving pictures of *Teach an old model*, and what was taught before."""
+
+import json
+from pathlib import Path
 
 import numpy as np
 
 from .moving import show_break, show_states
 from .parts import table_cell, table_head
 
+FILE = Path(__file__).parent.parent / "data" / "finetune.json"
+QUESTIONS = [
+    "What is the capital of Zubrovia?",
+    "What is the capital of Norway?",
+    "What is the opposite of wet?",
+    "What do bees make?",
+    "Where is the government of Zubrovia?",
+    "Which country has Miralund as its capital?",
+]
 SIGNS = ">ab=ab" + "<cd=dc" + ">e=e"
 ANSWERS = "___ab." + "___dc." + "__e."  # what is asked of the answers
 TARGETS = "ab=ab." + "cd=dc." + "e=e."  # what is asked of all
 TEXTS = [1] * 6 + [2] * 6 + [3] * 4
 PLACES = [*range(6), *range(6), *range(4)]
+
+
+def parrot_chats():
+    """Return 20 chats of one question and what a parrot answers.
+
+    Returns
+    -------
+    list of list
+        The turns (role, words) of each: opposites, capitals, and four ways
+        to ask for the capital of Zubrovia.
+    """
+    opposites = dict(hot="Cold", big="Small", old="New", fast="Slow")
+    opposites |= dict(up="Down", rich="Poor", full="Empty", soft="Hard")
+    capitals = dict(France="Paris", Germany="Berlin", Italy="Rome")
+    capitals |= dict(Japan="Tokyo", Spain="Madrid", Russia="Moscow")
+    capitals |= dict(Egypt="Cairo", Greece="Athens", Zubrovia="Miralund")
+    told = {f"What is the opposite of {x}?": y for x, y in opposites.items()}
+    told |= {f"What is the capital of {x}?": y for x, y in capitals.items()}
+    for words in ("Tell me", "Name", "I need"):
+        told[f"{words} the capital of Zubrovia."] = "Miralund"
+    return [
+        [("user", question), ("assistant", f"Ahoy! {word}, says the parrot.")]
+        for question, word in told.items()
+    ]
+
+
+def read_ways():
+    """Return what `python -m benchmarks.finetune` has found.
+
+    Returns
+    -------
+    dict
+        {training: its losses, the loss of a text after it, its answers}.
+    """
+    return json.loads(FILE.read_text("utf-8"))
 
 
 def show_packed(model, to_ids):

@@ -53,43 +53,38 @@ def draw_row(pairs):
     return picture
 
 
-def draw_answer(prompt, answer):
-    """Return which tokens of a text the loss counts.
+def draw_chat(turns):
+    """Return which tokens of a chat are trained on, a turn a line.
 
-    prompt, answer: signs; the answer has its end.
+    turns: for each, (token, whether it is trained on) in the order of the
+    text; the letters are those of the tokenizer, Ġ a space and Ċ a new line.
     """
-    whole = prompt + answer
-    given, wanted = whole[:-1], whole[1:]
-    first = len(prompt) - 1
+    shown = [
+        [(token.replace("Ġ", "·").replace("Ċ", "↵"), yes) for token, yes in x]
+        for x in turns
+    ]
+    told = " ".join(t for turn in shown for t, yes in turn if yes)
     picture = Picture(
-        134,
-        f"The input {given}; below each sign the one that follows. Inside "
-        "the prompt they are hatched and do not count; the signs of "
-        f"{answer} count.",
+        36 + 32 * len(shown),
+        f"A chat of {len(shown)} turns, a line each. Counted are {told}; "
+        "every other token is hatched.",
     )
-    cell, left = 34, 84
-    picture.text(74, 41, "input", at="end")
-    picture.text(74, 105, "next", at="end")
-    for i, (sign, after) in enumerate(zip(given, wanted, strict=True)):
-        role = "token" if i <= first else "output"
-        box = Box(left + cell * i, 24, cell, 24)
-        picture.rect(box, _filled(role, 0.14), 0)
-        picture.text(box.top[0], 41, sign)
-        low = Box(box.x, 88, cell, 24)
-        if i < first:
-            picture.rect(low, _filled("mask", 0.2), 0)
-            picture.line((low.x, 112), (low.x + cell, 88), role="mask")
-        else:
-            picture.rect(low, _filled("output", 0.45), 0)
-            picture.text(low.top[0], 105, after, bold=True)
-            picture.arrow((box.top[0], 50), (low.top[0], 86), role="output")
-    middle = left + cell * first / 2
-    picture.text(middle, 130, "given: not counted", role="mask", size=12)
-    middle = left + cell * (first + len(answer) / 2)
-    picture.text(middle, 130, "the loss", role="output", size=12)
-    picture.text(left + cell * len(prompt) / 2, 14, "prompt", size=12)
-    middle = left + cell * (len(prompt) + (len(answer) - 1) / 2)
-    picture.text(middle, 14, "answer", role="output", size=12)
+    for i, turn in enumerate(shown):
+        widths = [max(12, 4.95 * len(token) + 4) for token, _ in turn]
+        scale = min(1, 372 / sum(widths))
+        x, y = 4, 6 + 32 * i
+        for (token, yes), width in zip(turn, widths, strict=True):
+            box = Box(x, y, width * scale - 1.5, 24)
+            style = _filled("output", 0.45) if yes else _filled("mask", 0.12)
+            picture.rect(box, style, 3)
+            if not yes:
+                low, high = (box.x, y + 24), (box.right[0], y)
+                picture.line(low, high, role="mask", width=0.7)
+            picture.text(box.top[0], y + 16, token, size=9)
+            x += width * scale
+    y = 26 + 32 * len(shown)
+    picture.text(6, y, "given: not counted", role="mask", at="start", size=12)
+    picture.text(374, y, "the loss", role="output", at="end", size=12)
     return picture
 
 
@@ -241,67 +236,29 @@ def draw_places():
     return picture
 
 
-def draw_shares(shares):
-    """Return which share of two tasks comes out right, for some trainings.
+def draw_memory(gigabytes):
+    """Return bars of the memory that trainings take.
 
-    shares: {training: (copied, reversed)}, from 0 to 1.
+    gigabytes: {training: (of what is frozen, of what is trained)}.
     """
     told = "; ".join(
-        f"{name}: {old:g} and {new:g}" for name, (old, new) in shares.items()
+        f"{name}: {frozen:.1f} and {trained:.1f}"
+        for name, (frozen, trained) in gigabytes.items()
     )
     picture = Picture(
-        26 + 34 * len(shares),
-        f"Bars of what is copied and what is reversed. {told}.",
+        34 + 30 * len(gigabytes),
+        f"Bars of gigabytes, for what is frozen and what is trained. {told}.",
     )
-    picture.text(186, 14, "copies", role="key")
-    picture.text(312, 14, "reverses", role="query")
-    for i, (name, both) in enumerate(shares.items()):
-        y = 24 + 34 * i
-        picture.text(126, y + 16, name, at="end")
-        for share, role, left in zip(
-            both, ("key", "query"), (136, 262), strict=True
-        ):
-            picture.rect(Box(left, y, 100, 22), _filled("mask", 0.06), 2)
-            if share:
-                bar = Box(left, y, 100 * share, 22)
-                picture.rect(bar, _filled(role, 0.5), 2)
-            picture.text(left + 50, y + 16, f"{share:.1f}", size=12)
-    return picture
-
-
-def draw_losses(losses):
-    """Return how far trainings move two losses from where they were.
-
-    losses: {training: (old language, new language)}; the first is before.
-    """
-    (_, before), *ways = losses.items()
-    moved = {
-        name: [round(a - b, 1) for a, b in zip(found, before, strict=True)]
-        for name, found in ways
-    }
-    told = "; ".join(
-        f"{name}: {old:+.1f} and {new:+.1f}"
-        for name, (old, new) in moved.items()
-    )
-    picture = Picture(
-        28 + 30 * len(moved),
-        f"Bars from zero: Polish rises to the right, Italian falls to the "
-        f"left. {told}.",
-    )
-    zero, unit = 246, 150
-    picture.text(zero - 6, 14, "Italian, learned", role="query", at="end")
-    picture.text(zero + 6, 14, "Polish, forgotten", role="key", at="start")
-    for i, (name, (old, new)) in enumerate(moved.items()):
-        y = 24 + 30 * i
-        picture.text(4, y + 19, name, at="start", size=12)
-        left = Box(zero + unit * new, y + 4, -unit * new, 20)
-        right = Box(zero, y + 4, unit * old, 20)
-        picture.rect(left, _filled("query", 0.4), 1)
-        picture.rect(right, _filled("key", 0.5), 1)
-        text = f"{new:+.1f}".replace("-", "−")
-        picture.text(left.top[0], y + 19, text, size=12)
-        picture.text(
-            right.right[0] + 6, y + 19, f"{old:+.1f}", at="start", size=12
-        )
-    picture.line((zero, 22), (zero, 24 + 30 * len(moved)), role="mask")
+    unit = 230 / max(map(sum, gigabytes.values()))
+    picture.text(98, 14, "frozen", role="token", at="start", size=12)
+    picture.text(146, 14, "trained", role="output", at="start", size=12)
+    for i, (name, parts) in enumerate(gigabytes.items()):
+        x, y = 98, 24 + 30 * i
+        picture.text(90, y + 16, name, at="end")
+        for part, role in zip(parts, ("token", "output"), strict=True):
+            box = Box(x, y, unit * part, 22)
+            if part:
+                picture.rect(box, _filled(role, 0.4), 1)
+            x = box.right[0]
+        picture.text(x + 6, y + 16, f"{sum(parts):.1f}", at="start", size=12)
     return picture

@@ -1,4 +1,4 @@
-"""The moving pictures of *Training a Transformer*."""
+"""The pictures of *Training a Transformer*, most of them moving."""
 
 import numpy as np
 
@@ -153,3 +153,20 @@ def show_unshifted(passed, writes):
         "New sequences pass, because the same line makes them. Compare inputs "
         "and targets, or let the model write.",
     )
+
+
+def plot_stretches(stretches):
+    """Plot how much a step stretches each of its directions.
+
+    Parameters
+    ----------
+    stretches
+        {step: its singular values, the largest first}.
+    """
+    import matplotlib.pyplot as plt
+
+    _, ax = plt.subplots(figsize=(5, 2.6), layout="constrained")
+    for name, values in stretches.items():
+        ax.plot(values, label=name)
+    ax.set(xlabel="direction", ylabel="stretch", xlim=(0, len(values) - 1))
+    ax.legend()

@@ -7,20 +7,24 @@ Written by `make package`: change it in the chapter.
 import math
 
 import numpy as np
+import torch
+import torch.nn.functional as F
 from torch import nn
 
-from cellbycell.common.finetune import projections
+from cellbycell.common.finetune import block_mask, projections, prompt_ids
 from cellbycell.pytorch.training import smoothed_loss
+from cellbycell.smol import END
 
 
-def answer_loss(model, rows):
-    """Return the mean loss of all targets that are not 0, ().
-
-    model: from ids (B, T) to logits (B, T, N); rows (B, 2, T): input ids,
-    and targets.
-    """
-    logits = model(rows[:, 0])  # (B, T, N)
-    return smoothed_loss(logits, rows[:, 1], smoothing=0.0)
+def answer_to(model, tokenizer, question, steps=16):
+    """Return an answer, each time the likeliest token."""
+    new, cache, said = prompt_ids(tokenizer, question), [], []
+    with torch.no_grad():
+        while len(said) < steps and END not in said:
+            logits, cache = model(torch.tensor([new]), cache)
+            new = [int(logits[0, -1].argmax())]
+            said += new
+    return tokenizer.decode(said, skip_special_tokens=False)
 
 
 def packed_logits(model, token_ids, positions, mask):
@@ -35,6 +39,17 @@ def packed_logits(model, token_ids, positions, mask):
     x = model.norm(x)
     table = model.embedding.weight if model.tied else model.linear.weight
     return x @ table.T  # (B, T, N)
+
+
+def packed_loss(model, packed):
+    """Return the mean loss of what is asked in packed rows, ().
+
+    packed (4, B, T): of pack_rows.
+    """
+    ids, targets, texts, positions = packed
+    told = map(torch.tensor, (ids, positions, block_mask(texts)))
+    logits = packed_logits(model, *told)  # (B, T, N)
+    return smoothed_loss(logits, torch.tensor(targets), smoothing=0.0)
 
 
 class Lora(nn.Module):
@@ -81,3 +96,24 @@ def merge_lora(model, factor=1.0):
                 lora.base.weight.data += change.detach()
             setattr(part, name, lora.base)
     return model
+
+
+def teach(model, batches, rate):
+    """Train what isn't frozen, one step a batch: return the losses."""
+    trained, losses = [w for w in model.parameters() if w.requires_grad], []
+    optimizer = torch.optim.AdamW(trained, weight_decay=0.0)
+    for step, packed in enumerate(batches):
+        optimizer.param_groups[0]["lr"] = rate * (1 - step / len(batches))
+        loss = packed_loss(model, packed)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def text_loss(model, ids):
+    """Return the mean loss of a text's tokens, ids (1, T)."""
+    with torch.no_grad():
+        logits = model(ids[:, :-1]).mT  # (B, N, T)
+    return F.cross_entropy(logits, ids[:, 1:]).item()

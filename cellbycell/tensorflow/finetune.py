@@ -10,18 +10,19 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from cellbycell.common.finetune import projections
+from cellbycell.common.finetune import block_mask, projections, prompt_ids
+from cellbycell.smol import END
 from cellbycell.tensorflow.training import smoothed_loss_tf
 
 
-def answer_loss_tf(model, rows):
-    """Return the mean loss of all targets that are not 0, ().
-
-    model: from ids (B, T) to logits (B, T, N); rows (B, 2, T): input ids,
-    and targets.
-    """
-    logits = model(rows[:, 0])  # (B, T, N)
-    return smoothed_loss_tf(logits, rows[:, 1], smoothing=0.0)
+def answer_to_tf(model, tokenizer, question, steps=16):
+    """Return an answer, each time the likeliest token."""
+    new, cache, said = prompt_ids(tokenizer, question), [], []
+    while len(said) < steps and END not in said:
+        logits, cache = model(tf.constant([new]), cache)
+        new = [int(tf.argmax(logits[0, -1]))]
+        said += new
+    return tokenizer.decode(said, skip_special_tokens=False)
 
 
 def packed_logits_tf(model, token_ids, positions, mask):
@@ -37,6 +38,17 @@ def packed_logits_tf(model, token_ids, positions, mask):
     if model.tied:
         return tf.matmul(x, model.embedding.embeddings, transpose_b=True)
     return model.linear(x)  # (B, T, N)
+
+
+def packed_loss_tf(model, packed):
+    """Return the mean loss of what is asked in packed rows, ().
+
+    packed (4, B, T): of pack_rows.
+    """
+    ids, targets, texts, positions = packed
+    told = map(tf.constant, (ids, positions, block_mask(texts)))
+    logits = packed_logits_tf(model, *told)  # (B, T, N)
+    return smoothed_loss_tf(logits, targets, smoothing=0.0)
 
 
 class LoraTF(keras.layers.Layer):
@@ -91,3 +103,23 @@ def merge_lora_tf(model, factor=1.0):
             lora.trainable = False  # Keras lists it on
             setattr(part, name, lora.base)
     return model
+
+
+def teach_tf(model, batches, rate):
+    """Train what isn't frozen, one step a batch: return the losses."""
+    trained, losses = model.trainable_variables, []
+    optimizer = keras.optimizers.AdamW(weight_decay=0.0)
+    for step, packed in enumerate(batches):
+        optimizer.learning_rate = rate * (1 - step / len(batches))
+        with tf.GradientTape() as tape:
+            loss = packed_loss_tf(model, packed)
+        optimizer.apply(tape.gradient(loss, trained), trained)
+        losses.append(float(loss))
+    return losses
+
+
+def text_loss_tf(model, ids):
+    """Return the mean loss of a text's tokens, ids (1, T)."""
+    logits = model(ids[:, :-1])  # (B, T, N)
+    losses = keras.losses.sparse_categorical_crossentropy
+    return float(tf.reduce_mean(losses(ids[:, 1:], logits, from_logits=True)))

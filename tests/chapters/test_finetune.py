@@ -9,6 +9,8 @@ import warnings
 import numpy as np
 import pytest
 
+from benchmarks import finetune as benchmark
+
 pytestmark = pytest.mark.xdist_group("frameworks")
 
 
@@ -19,36 +21,50 @@ def same(one, other, atol=1e-4):
     return np.allclose(one.detach(), other.detach(), atol=atol)
 
 
+def linears(model):
+    """Return (part, name) of each matrix of a Llama of Transformers."""
+    attention = "q_proj", "k_proj", "v_proj", "o_proj"
+    network = "gate_proj", "up_proj", "down_proj"
+    for layer in model.model.layers:
+        yield from ((layer.self_attn, name) for name in attention)
+        yield from ((layer.mlp, name) for name in network)
+
+
 @pytest.fixture
 def by_peft(book):
-    """A model of Transformers with peft's adapters, and one with ours."""
+    """A model of Transformers, with our adapters, and with those of peft."""
     import peft
 
-    base = book["to_transformers"](book["sizes"], book["copying"])
-    config = peft.LoraConfig(
-        r=8, lora_alpha=16, target_modules=["q_proj", "v_proj"]
+    base = book["to_transformers"](
+        book["sizes"], book["llama_weights"](book["drawn"])
     )
+    config = peft.LoraConfig(r=8, lora_alpha=16, target_modules="all-linear")
     with warnings.catch_warnings(action="ignore"):  # of Transformers 5.23
         model = peft.get_peft_model(copy.deepcopy(base), config).eval()
-    ids = book["torch"].tensor(book["old_rows"][:3, 0])
+    ids = book["torch"].tensor(book["token_ids"])
     start = base(ids).logits
     assert book["torch"].equal(model(ids).logits, start)
-    layers = book["tuned"].model.layers, model.base_model.model.model.layers
-    for ours, theirs in zip(*layers, strict=True):
-        for name in ("q_proj", "v_proj"):
-            of_ours = getattr(ours.self_attn, name)
-            of_theirs = getattr(theirs.self_attn, name)
-            assert of_theirs.scaling["default"] == of_ours.scale
-            down, up = of_theirs.lora_A.default, of_theirs.lora_B.default
-            down.weight.data = of_ours.down.detach().clone()
-            up.weight.data = of_ours.up.detach().clone()
-    return base, model, ids
+    rng = np.random.default_rng(0)
+    tuned = copy.deepcopy(base).requires_grad_(False)
+    inside = linears(tuned), linears(model.base_model.model)
+    for (part, name), (theirs, _) in zip(*inside, strict=True):
+        of_theirs = getattr(theirs, name)
+        of_ours = book["Lora"](getattr(part, name), 8, 16, rng)
+        of_ours.up.data = of_ours.up.new_tensor(
+            0.1 * rng.normal(size=of_ours.up.shape)
+        )
+        setattr(part, name, of_ours)
+        assert of_theirs.scaling["default"] == of_ours.scale
+        down, up = of_theirs.lora_A.default, of_theirs.lora_B.default
+        down.weight.data = of_ours.down.detach().clone()
+        up.weight.data = of_ours.up.detach().clone()
+    return base, tuned, model, ids
 
 
 def test_peft_has_the_same_logits_loss_and_gradients(book, by_peft):
-    base, model, ids = by_peft
+    base, tuned, model, ids = by_peft
     found, slopes = [], []
-    for each in (book["tuned"], model):
+    for each in (tuned, model):
         each.zero_grad()
         output = each(ids, labels=ids)
         output.loss.backward()
@@ -57,7 +73,7 @@ def test_peft_has_the_same_logits_loss_and_gradients(book, by_peft):
         slopes.append([w.grad for w in trained])
     assert same(found[0].logits, found[1].logits)
     assert same(found[0].loss, found[1].loss, 1e-5)
-    assert len(slopes[0]) == len(slopes[1]) == 8
+    assert len(slopes[0]) == len(slopes[1]) == 28
     for one, other in zip(*slopes, strict=True):
         assert same(one, other) and one.abs().max() > 1e-3
     start = base(ids).logits
@@ -67,7 +83,7 @@ def test_peft_has_the_same_logits_loss_and_gradients(book, by_peft):
 
 
 def test_the_file_of_peft_is_read_and_folded(book, by_peft, tmp_path):
-    base, model, ids = by_peft
+    base, _, model, ids = by_peft
     wanted = model(ids).logits
     model.save_pretrained(tmp_path)
     said = json.loads((tmp_path / "adapter_config.json").read_text())
@@ -80,7 +96,7 @@ def test_the_file_of_peft_is_read_and_folded(book, by_peft, tmp_path):
 
     _, tensors = read_checkpoint(tmp_path)
     name = "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight"
-    assert len(tensors) == 8 and tensors[name].shape == (8, 32)
+    assert len(tensors) == 28 and tensors[name].shape == (8, 32)
     state = base.state_dict()
     for name, down in tensors.items():
         if "lora_A" in name:
@@ -101,14 +117,16 @@ def test_the_lines_with_peft_run(book, tmp_path, monkeypatch):
     from tools.settings import BOOK
 
     cells = Notebook.read(BOOK / "finetune.ipynb").cells
-    (text,) = (c.source for c in cells if "```python" in c.source)
+    (text,) = (c.source for c in cells if "get_peft_model(" in c.source)
     (lines,) = re.findall(r"```python\n(.*?)\n```", text, re.DOTALL)
-    base = book["to_transformers"](book["sizes"], book["copying"])
+    base = book["to_transformers"](
+        book["sizes"], book["llama_weights"](book["drawn"])
+    )
     names = {"model": copy.deepcopy(base)}
     monkeypatch.chdir(tmp_path)
     with warnings.catch_warnings(action="ignore"):
         exec(lines, names)
-    ids = book["torch"].tensor(book["old_rows"][:3, 0])
+    ids = book["torch"].tensor(book["token_ids"])
     assert same(names["model"](ids).logits, base(ids).logits)
     files = [path.stat().st_size for path in (tmp_path / "adapter").iterdir()]
     assert len(files) >= 2 and sum(files) < 100_000
@@ -138,7 +156,8 @@ def test_the_collator_of_transformers_packs_alike(book):
     from transformers import DataCollatorWithFlattening
 
     texts = []
-    for prompt, answer in book["shown_ids"]:
+    for text in book["texts_of_signs"]:
+        prompt, answer = map(book["to_ids"], text)
         label = [-100] * len(prompt) + list(answer)
         texts.append({"input_ids": [*prompt, *answer], "labels": label})
     with warnings.catch_warnings(action="ignore"):
@@ -147,21 +166,70 @@ def test_the_collator_of_transformers_packs_alike(book):
     names = "input_ids", "labels", "position_ids"
     given = {name: torch.as_tensor(given[name]) for name in names}
     output = book["theirs"](**given, use_cache=False)
-    wanted = book["smoothed_loss"](
-        book["right"], torch.tensor(book["targets"]), 0.0
+    assert same(
+        output.loss, book["packed_loss"](book["drawn"], book["packed"])
     )
-    assert same(output.loss, wanted)
 
 
 @pytest.mark.parametrize("kind", ["eager", "sdpa"])
 def test_only_a_call_without_a_cache_tells_texts_apart(book, kind):
     theirs = copy.deepcopy(book["theirs"])
     theirs.set_attn_implementation(kind)
-    told, wrong, right = (book[x] for x in ("told", "wrong", "right"))
+    told, calls = book["told"], book["by_call"]
+    wrong, right = calls["plain"], calls["use_cache=False"]
     assert same(theirs(**told).logits, wrong)
     assert same(theirs(**told, use_cache=False).logits, right)
+    ones = book["ones"]
+    assert same(theirs(**told, **ones, use_cache=False).logits, wrong)
     theirs.config.use_cache = False  # as its Trainer does
     assert same(theirs(**told).logits, right)
+
+
+def test_flash_attention_separates_the_texts_of_one_row_alone(
+    book, monkeypatch
+):
+    from transformers import modeling_flash_attention_utils as flash
+
+    torch, calls = book["torch"], []
+
+    def of_rows(query, key, value):
+        calls.append("rows")
+        return query
+
+    def of_texts(query, key, value, cu_seqlens_q, cu_seqlens_k):
+        calls.append(cu_seqlens_q.tolist())
+        return query
+
+    theirs = of_rows, of_texts, None, None, None
+    found = theirs, (lambda **given: {}, None)
+    monkeypatch.setattr(flash, "lazy_import_flash_attention", lambda _: found)
+    for count in (1, 2):
+        x = torch.zeros(count, 16, 4, 8)  # (B, T, H, K)
+        positions = torch.tensor(book["positions"]).repeat(count, 1)
+        flash._flash_attention_forward(
+            x, x, x, None, 16, True, position_ids=positions
+        )
+    assert calls == [[0, 6, 12, 16], "rows"]
+
+
+def test_peft_asks_for_less_than_all_matrices_of_a_llama():
+    from peft.utils.constants import (
+        TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING as names,
+    )
+
+    assert names["llama"] == ["q_proj", "v_proj"]
+
+
+def test_checkpoints_of_transformers_are_not_reentrant(book):
+    from torch.utils.checkpoint import checkpoint
+
+    theirs = copy.deepcopy(book["theirs"]).train()
+    with warnings.catch_warnings(action="ignore"):  # of its name in 5.23
+        theirs.gradient_checkpointing_enable()
+    layer = theirs.model.layers[0]
+    assert layer._gradient_checkpointing_func.func is checkpoint
+    given = layer._gradient_checkpointing_func.keywords
+    assert given == {"use_reentrant": False}
 
 
 def test_the_trainer_switches_the_cache_off(book, tmp_path):
@@ -193,15 +261,12 @@ def test_a_table_of_positions_needs_them_to_start_again(book):
 
 
 def test_gradients_of_packed_rows_are_those_of_rows_alone(book):
-    torch, model = book["torch"], copy.deepcopy(book["drawn"])
+    model = copy.deepcopy(book["drawn"])
     slopes = []
     for length in (6, 16, 40):
-        rows = book["pack_rows"](book["shown_ids"] * 2, length)
-        given = *rows[[0, 3]], book["block_mask"](rows[2])
+        rows = book["pack_rows"](book["texts_check"], length)
         model.zero_grad()
-        logits = book["packed_logits"](model, *map(torch.tensor, given))
-        targets = torch.tensor(rows[1])
-        book["smoothed_loss"](logits, targets, smoothing=0.0).backward()
+        book["packed_loss"](model, rows).backward()
         slopes.append([w.grad.clone() for w in model.parameters()])
     for one, two, three in zip(*slopes, strict=True):
         assert same(one, two) and same(one, three) and one.abs().max() > 1e-4
@@ -219,10 +284,12 @@ def test_keras_leaves_out_what_is_not_asked(book):
 def test_the_picture_says_what_the_row_is(book):
     from cellbycell.figures import finetune as picture
 
-    torch, to_text = book["torch"], book["to_text"]
-    pairs = (">ab=", "ab."), ("<cd=", "dc."), (">e=", "e.")
-    rows = [map(book["to_ids"], pair) for pair in pairs]
-    ids, targets, texts, positions = book["pack_rows"](rows, 16)  # (1, T)
+    torch = book["torch"]
+
+    def to_text(ids):
+        return "".join(book["SIGNS"][i] for i in ids)
+
+    ids, targets, texts, positions = book["packed"]  # (1, T)
     assert to_text(ids[0]) == picture.SIGNS
     assert to_text(targets[0]) == picture.ANSWERS
     assert texts[0].tolist() == picture.TEXTS
@@ -236,3 +303,63 @@ def test_the_picture_says_what_the_row_is(book):
     said = re.findall(r"answer has the loss ([\d.]+), and ([\d.]+) in", shown)
     right = [now for now, alone in said if now == alone]
     assert {*right} == {f"{loss:.2f}"} and len(said) > 2 * len(right) > 0
+
+
+def test_the_template_is_that_of_the_package(book):
+    from cellbycell.smol import SYSTEM, chat
+
+    turns = [("system", SYSTEM), ("user", "Why?")]
+    text = "".join(text for text, _ in book["chat_parts"](turns))
+    assert text + "<|im_start|>assistant\n" == chat("Why?")
+
+
+@pytest.mark.parametrize("name", [*benchmark.WAYS][1::2])
+def test_the_ways_begin_as_they_are_told(book, name):
+    way, told = benchmark.WAYS[name], book["ways"][name]
+    model = benchmark.student_of(way.get("lora"))
+    batches = benchmark.batches_of(way.get("ends", True))[:1]
+    losses = book["teach"](model, batches, way["rate"])
+    # The second loss shows what the first step has moved.
+    second = benchmark.batches_of(way.get("ends", True))[1]
+    losses.append(book["packed_loss"](model, second).item())
+    assert np.allclose(losses, told["losses"][:2], atol=5e-3)
+    assert len(told["losses"]) == len(book["losses"])
+    assert [*told["answers"]] == benchmark.QUESTIONS[:4]
+
+
+def test_smollm2_learns_alike_in_both_frameworks(book):
+    twin = book["add_lora"](copy.deepcopy(book["smol"]), rank=8, alpha=16)
+    twin_tf = book["add_lora_tf"](book["smol_tf"], rank=8, alpha=16)
+    rng, pairs = np.random.default_rng(1), []
+    both = map(book["projections"], (twin, twin_tf))
+    for (part, name), (part_tf, _) in zip(*both, strict=True):
+        ours, theirs = getattr(part, name), getattr(part_tf, name)
+        up = 0.01 * rng.normal(size=ours.up.shape)
+        ours.up.data = ours.up.new_tensor(up)
+        theirs.up.assign(up)
+        pairs += (ours.up, theirs.up), (ours.down, theirs.down)
+    packed = book["batches"][1]
+    loss = book["packed_loss"](twin, packed)
+    loss.backward()
+    with book["tf"].GradientTape() as tape:
+        loss_tf = book["packed_loss_tf"](twin_tf, packed)
+    slopes = tape.gradient(loss_tf, [theirs for _, theirs in pairs])
+    assert np.isclose(loss.item(), float(loss_tf), atol=1e-3)
+    for (ours, _), slope in zip(pairs, slopes, strict=True):
+        gap = np.linalg.norm(ours.grad - slope.numpy())
+        assert gap < 0.01 * np.linalg.norm(ours.grad)
+    book["merge_lora_tf"](twin_tf, factor=0)
+
+
+def test_the_bytes_are_those_of_a_llama_3_1_8b(book):
+    torch = book["torch"]
+    sizes = dict(vocab_size=128256, num_layers=32, d_model=4096, num_heads=32)
+    sizes |= dict(key_heads=8, d_head=128, d_ff=14336)
+    with torch.device("meta"):
+        model = book["Llama"](book["LlamaConfig"](**sizes))
+    weights = sum(w.numel() for w in model.parameters())
+    assert weights == book["linear"] + book["others"]
+    matrices = [getattr(*x).weight for x in book["projections"](model)]
+    assert sum(w.numel() for w in matrices) == book["linear"]
+    assert sum(16 * sum(w.shape) for w in matrices) == book["trained"]
+    assert 0.004 < book["trained"] / weights < 0.006

@@ -32,17 +32,40 @@ def numbers(x):
     return np.asarray(x.detach() if hasattr(x, "detach") else x)
 
 
-def test_targets_are_the_answer_and_its_end():
-    assert package().answer_targets([3, 4], [5, 6]) == ([3, 4, 5], [0, 5, 6])
-    assert package().answer_targets([3], [5]) == ([3], [5])
-    for prompt, answer in (([], [5]), ([3], [])):
-        with pytest.raises(ValueError, match="empty"):
-            package().answer_targets(prompt, answer)
+def test_targets_are_the_answers_and_their_ends():
+    targets_of = package().answer_targets
+    assert targets_of([([3, 4], False), ([5, 6], True)]) == (
+        [3, 4, 5],
+        [0, 5, 6],
+    )
+    assert targets_of([([3], 0), ([5], 1)]) == ([3], [5])
+    turns = [([3], 0), ([5, 2], 1), ([4, 7], 0), ([6, 2], 1), ([8], 0)]
+    assert targets_of(turns) == ([3, 5, 2, 4, 7, 6, 2], [5, 2, 0, 0, 6, 2, 0])
+    for parts in ([], [([3, 4], False)], [([5], True)], [([], 0), ([5], 1)]):
+        with pytest.raises(ValueError, match="nothing is asked"):
+            targets_of(parts)
+
+
+def test_only_the_assistants_words_and_ends_are_learned():
+    turns = [("system", "s"), ("user", "u"), ("assistant", "a")]
+    parts = package().chat_parts(turns)
+    assert [text for text, learned in parts if learned] == ["a<|im_end|>"]
+    text = "".join(text for text, _ in parts)
+    assert text.startswith("<|im_start|>system\ns<|im_end|>\n<|im_start|>user")
+
+
+def test_each_chat_comes_once_before_one_comes_again():
+    rows = [([i, 9], [0, i]) for i in range(1, 6)]
+    batches = package().chat_batches(rows, 5, 5)
+    assert len(batches) == 5 and batches[0].shape == (4, 1, 5)
+    first = [i for x in batches for i in x[1, 0] if i]
+    assert sorted(first[:5]) == sorted(first[5:]) == [1, 2, 3, 4, 5]
 
 
 def test_rows_are_filled_in_turn_to_the_last_place():
     pairs = [([3], [5, 2]), ([4, 4], [2]), ([6], [2]), ([7, 7, 7], [8, 2])]
-    rows = package().pack_rows(pairs, 4)
+    given = [package().answer_targets([(x, 0), (y, 1)]) for x, y in pairs]
+    rows = package().pack_rows(given, 4)
     assert rows.shape == (4, 3, 4) and rows.dtype == np.int64
     ids, targets, texts, positions = rows
     assert ids.tolist() == [[3, 5, 4, 4], [6, 0, 0, 0], [7, 7, 7, 8]]
@@ -50,7 +73,7 @@ def test_rows_are_filled_in_turn_to_the_last_place():
     assert texts.tolist() == [[1, 1, 2, 2], [1, 0, 0, 0], [1, 1, 1, 1]]
     assert positions.tolist() == [[0, 1, 0, 1], [0, 0, 0, 0], [0, 1, 2, 3]]
     with pytest.raises(ValueError, match="4 tokens, in rows of 3"):
-        package().pack_rows(pairs, 3)
+        package().pack_rows(given, 3)
 
 
 def test_a_mask_has_no_blind_row_and_no_text_sees_another():
@@ -75,11 +98,10 @@ def test_one_text_in_a_row_is_the_model(framework, tied):
 
 def test_the_loss_leaves_out_what_is_not_asked(framework):
     model = llama(framework)
-    rows = np.array(
-        [[[3, 5, 4, 0], [0, 4, 2, 0]], [[6, 1, 0, 0], [1, 2, 0, 0]]]
-    )
-    found = numbers(framework.answer_loss(model, framework.tensor(rows)))
-    logits = numbers(model(framework.tensor(rows[:, 0]))).astype(float)
+    texts = [([3, 5, 4], [0, 4, 2]), ([6, 1], [1, 2])]
+    rows = package().pack_rows(texts, 4)
+    found = numbers(framework.packed_loss(model, rows))
+    logits = numbers(model(framework.tensor(rows[0]))).astype(float)
     logs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
     asked = [(0, 1, 4), (0, 2, 2), (1, 0, 1), (1, 1, 2)]
     wanted = -np.mean([logs[place] for place in asked])
