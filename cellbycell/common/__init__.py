@@ -37,7 +37,13 @@ from cellbycell.common.parallel import count_letters, cut_weights, part_config
 from cellbycell.common.position_similarity import frequencies, similarity
 from cellbycell.common.positional_encoding import smallest_sets
 from cellbycell.common.rotary import stretched
-from cellbycell.common.serving import Pages, Request, Server, likeliest
+from cellbycell.common.serving import (
+    Pages,
+    Request,
+    Server,
+    check_request,
+    likeliest,
+)
 from cellbycell.common.speculative import (
     cut_cache,
     draw,
@@ -58,6 +64,7 @@ __all__ = [
     "chat_batches",
     "chat_parts",
     "chat_row",
+    "check_request",
     "count_letters",
     "cut_cache",
     "cut_weights",

@@ -19,7 +19,7 @@ class Pages:
     def __init__(self, count, size):
         self.count, self.size = count, size
         self.free, self.users = deque(range(count)), Counter()
-        self.page_of, self.ids_of = {}, {}  # of full pages, for later
+        self.page_of, self.key_of = {}, {}  # of full pages, for later
 
     def grow(self, table, stop):
         """Give a table room for stop tokens, or return False."""
@@ -29,7 +29,7 @@ class Pages:
         for _ in range(missing):
             page = self.free.popleft()
             self.users[page] = 1
-            self.page_of.pop(self.ids_of.pop(page, None), None)  # forget
+            self.page_of.pop(self.key_of.pop(page, None), None)  # forget
             table.append(page)
         return True
 
@@ -44,21 +44,22 @@ class Pages:
         """Return the slots of a table, in the order of its text."""
         return [p * self.size + i for p in table for i in range(self.size)]
 
+    def key(self, ids, stop):
+        """Return what the keys and values of a page depend on."""
+        return tuple(ids[:stop])
+
     def keep(self, table, ids, stop):
-        """Note which ids the full pages of a text hold, up to stop."""
+        """Note what the full pages of a text hold, up to stop."""
         for n in range(stop // self.size):
-            key = tuple(ids[: (n + 1) * self.size])
-            if key not in self.page_of and table[n] not in self.ids_of:
-                self.page_of[key], self.ids_of[table[n]] = table[n], key
+            key = self.key(ids, (n + 1) * self.size)
+            if key not in self.page_of and table[n] not in self.key_of:
+                self.page_of[key], self.key_of[table[n]] = table[n], key
 
     def known(self, ids):
-        """Return the pages that hold the beginning of ids, now shared.
-
-        At least one id is left to read, because its logits are needed.
-        """
+        """Return the pages of the beginning of ids; one id is left to read."""
         table = []
         for stop in range(self.size, len(ids), self.size):
-            page = self.page_of.get(tuple(ids[:stop]))
+            page = self.page_of.get(self.key(ids, stop))
             if page is None:
                 break
             if not self.users[page]:
@@ -85,10 +86,20 @@ class Request:
     written: int = 0
     table: list = field(default_factory=list)  # its pages
 
-    def done(self):
-        """Return whether it has written all, or its end."""
-        ended = self.written > 0 and self.ids[-1] == self.end_id
-        return ended or self.written == self.max_len
+
+def check_request(request, server):
+    """Raise ValueError if a server can't serve a request."""
+    ids, vocab_size = request.ids, server.vocab_size
+    longest = len(ids) + request.max_len - 1  # the last is never read
+    room = server.pages.count * server.pages.size
+    if not ids or request.max_len < 1:
+        raise ValueError("The prompt is empty, or max_len is below 1.")
+    if not all(isinstance(i, int) and 0 <= i < vocab_size for i in ids):
+        raise ValueError(f"An id is not an int in [0, {vocab_size}).")
+    if longest > room:
+        raise ValueError(f"It could need {longest} slots, and {room} is all.")
+    if request.written or request.read or request.table:
+        raise ValueError("This request has been served before.")
 
 
 class Server:
@@ -105,62 +116,57 @@ class Server:
 
     def submit(self, request):
         """Let a request wait. Raises ValueError if it can't be served."""
-        room = self.pages.count * self.pages.size
-        if not request.ids or request.max_len < 1:
-            raise ValueError("The prompt is empty, or max_len is below 1.")
-        if not all(0 <= i < self.vocab_size for i in request.ids):
-            raise ValueError(f"An id is not in [0, {self.vocab_size}).")
-        if len(request.ids) + request.max_len > room:
-            raise ValueError(f"It may need more than all {room} slots.")
+        check_request(request, self)
         self.waiting.append(request)
 
     def leave(self, request):
-        """Take a request out: it has ended, is cancelled, or makes room."""
+        """Take a request out: it has ended, or its user has hung up."""
         for line in (self.waiting, self.running):
             if request in line:
                 line.remove(request)
         self.pages.give_back(request.table)
         request.table, request.read = [], 0
 
+    def join(self):
+        """Let the first who waits in, if there is room; return whether."""
+        room = len(self.pages.free) * self.pages.size
+        full = len(self.running) >= self.most
+        if full or not self.waiting or len(self.waiting[0].ids) > room:
+            return False
+        request = self.waiting.popleft()
+        request.table = self.pages.known(request.ids)
+        request.read = len(request.table) * self.pages.size
+        self.count["shared"] += request.read
+        self.running.append(request)
+        return True
+
+    def make_room(self):
+        """Send the youngest back to wait; what it has written stays."""
+        request = self.running[-1]
+        self.leave(request)
+        self.waiting.appendleft(request)
+        self.count["preempted"] += 1
+
     def plan(self):
-        """Return [(request, stop)]: who reads, and how far."""
+        """Return [(request, stop)]: who reads in this step, and how far."""
         plan, left = [], self.budget
-        for request in [*self.running]:
-            if request not in self.running or not left:
-                continue
+        while left and (len(plan) < len(self.running) or self.join()):
+            request = self.running[len(plan)]
             stop = min(len(request.ids), request.read + left)
-            while not self.pages.grow(request.table, stop):
-                last = self.running[-1]  # the youngest makes room
-                self.leave(last)
-                self.waiting.appendleft(last)
-                self.count["preempted"] += 1
-                if last is request:
-                    break
-            else:
+            if self.pages.grow(request.table, stop):
                 plan.append((request, stop))
                 left -= stop - request.read
-        while left and self.waiting and len(self.running) < self.most:
-            request = self.waiting[0]
-            request.table = self.pages.known(request.ids)
-            request.read = len(request.table) * self.pages.size
-            stop = min(len(request.ids), request.read + left)
-            if not self.pages.grow(request.table, stop):
-                self.leave(request)
-                self.waiting.appendleft(request)
-                break
-            self.count["shared"] += request.read
-            self.running.append(self.waiting.popleft())
-            plan.append((request, stop))
-            left -= stop - request.read
+            else:
+                self.make_room()
         return plan
 
     def step(self):
         """Read once; return [(request, id)] of what is written."""
-        plan, slots, written = self.plan(), self.pages.slots, []
+        plan, written = self.plan(), []
         if not plan:
-            return []
+            return written
         spans = [
-            (one.ids[one.read : stop], one.read, slots(one.table)[:stop])
+            (one.ids[one.read : stop], one.read, self.pages.slots(one.table))
             for one, stop in plan
         ]
         self.count["steps"] += 1
@@ -169,10 +175,10 @@ class Server:
             one.read = stop
             self.pages.keep(one.table, one.ids, stop)
             if stop == len(one.ids):  # all is read: write
-                (new,) = one.choose(row[None])
-                one.ids.append(int(new))
+                new = int(one.choose(row[None])[0])
+                one.ids.append(new)
                 one.written += 1
-                written.append((one, int(new)))
-                if one.done():
+                written.append((one, new))
+                if new == one.end_id or one.written == one.max_len:
                     self.leave(one)
         return written

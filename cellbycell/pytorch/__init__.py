@@ -120,7 +120,7 @@ from cellbycell.pytorch.sampling import (
     keep_top_p,
     sampler,
 )
-from cellbycell.pytorch.serving import make_memory, read_together
+from cellbycell.pytorch.serving import make_memory, read_together, rotated
 from cellbycell.pytorch.speculative import probabilities, propose, speculate
 from cellbycell.pytorch.tiles import (
     attend_in_tiles,
@@ -219,6 +219,7 @@ __all__ = [
     "rms_rows",
     "rotary",
     "rotary_halves",
+    "rotated",
     "rotation_matrix",
     "routed_experts",
     "router_shares",

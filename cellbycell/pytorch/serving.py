@@ -17,6 +17,15 @@ def make_memory(config, slots):
     return torch.zeros(shape), torch.zeros(shape)
 
 
+def rotated(part, x, positions):
+    """Return query, key and value of tokens (B, T, D), (B, H, T, K) each."""
+    query = split_heads(part.query_proj(x), part.num_heads)
+    key = split_heads(part.key_proj(x), part.key_heads)
+    value = split_heads(part.value_proj(x), part.key_heads)
+    query = rotary_halves(query, positions, part.base)
+    return query, rotary_halves(key, positions, part.base), value
+
+
 @torch.no_grad()
 def read_together(model, memory, spans):
     """Read new tokens of several texts; return their next logits, (B, N).
@@ -33,16 +42,13 @@ def read_together(model, memory, spans):
     x = model.embedding(token_ids)[None]  # (1, T, D)
     for layer, keys, values in zip(model.layers, *memory, strict=True):
         part, y = layer.attention, layer.attention_norm(x)
-        query = split_heads(part.query_proj(y), part.num_heads)
-        key = split_heads(part.key_proj(y), part.key_heads)
-        value = split_heads(part.value_proj(y), part.key_heads)
-        query = rotary_halves(query, positions, part.base)
-        key = rotary_halves(key, positions, part.base)
-        keys[new], values[new] = key[0].swapaxes(0, 1), value[0].swapaxes(0, 1)
+        query, key, value = rotated(part, y, positions)
+        keys[new] = key[0].swapaxes(0, 1)  # (T, C, K)
+        values[new] = value[0].swapaxes(0, 1)  # (T, C, K)
         found = []
         for q, p, own in zip(query.split(counts, 2), at, seen, strict=True):
             key, value = (m[own].swapaxes(0, 1)[None] for m in (keys, values))
-            mask = torch.arange(len(own)) <= p[:, None]  # (T, S)
+            mask = torch.arange(len(own)) <= p[:, None]
             found.append(attend_grouped(q, key, value, mask))
         x = x + part.output_proj(merge_heads(torch.cat(found, 2)))
         x = x + layer.feed_forward(layer.feed_forward_norm(x))

@@ -123,7 +123,11 @@ from cellbycell.tensorflow.sampling import (
     keep_top_p_tf,
     sampler_tf,
 )
-from cellbycell.tensorflow.serving import make_memory_tf, read_together_tf
+from cellbycell.tensorflow.serving import (
+    make_memory_tf,
+    read_together_tf,
+    rotated_tf,
+)
 from cellbycell.tensorflow.speculative import (
     probabilities_tf,
     propose_tf,
@@ -226,6 +230,7 @@ __all__ = [
     "rms_rows_tf",
     "rotary_halves_tf",
     "rotary_tf",
+    "rotated_tf",
     "rotation_matrix_tf",
     "routed_experts_tf",
     "router_shares_tf",

@@ -21,6 +21,15 @@ def make_memory_tf(config, slots):
     return [[tf.Variable(zeros) for _ in layers] for _ in ("keys", "values")]
 
 
+def rotated_tf(part, x, positions):
+    """Return query, key and value of tokens (B, T, D), (B, H, T, K) each."""
+    query = split_heads_tf(part.query_proj(x), part.num_heads)
+    key = split_heads_tf(part.key_proj(x), part.key_heads)
+    value = split_heads_tf(part.value_proj(x), part.key_heads)
+    query = rotary_halves_tf(query, positions, part.base)
+    return query, rotary_halves_tf(key, positions, part.base), value
+
+
 def read_together_tf(model, memory, spans):
     """Read new tokens of several texts; return their next logits, (B, N).
 
@@ -37,21 +46,16 @@ def read_together_tf(model, memory, spans):
     x = model.embedding(token_ids)[None]  # (1, T, D)
     for layer, keys, values in zip(model.layers, *memory, strict=True):
         part, y = layer.attention, layer.attention_norm(x)
-        query = split_heads_tf(part.query_proj(y), part.num_heads)
-        key = split_heads_tf(part.key_proj(y), part.key_heads)
-        value = split_heads_tf(part.value_proj(y), part.key_heads)
-        query = rotary_halves_tf(query, positions, part.base)
-        key = rotary_halves_tf(key, positions, part.base)
+        query, key, value = rotated_tf(part, y, positions)
         keys.scatter_nd_update(new, tf.transpose(key[0], (1, 0, 2)))
         values.scatter_nd_update(new, tf.transpose(value[0], (1, 0, 2)))
         found = []
-        for q, p, own in zip(
-            tf.split(query, counts, 2), at, seen, strict=True
-        ):
+        queries = tf.split(query, counts, 2)
+        for q, p, own in zip(queries, at, seen, strict=True):
             key, value = (tf.gather(m, own) for m in (keys, values))
-            key = tf.transpose(key, (1, 0, 2))[None]  # (1, C, S, K)
-            value = tf.transpose(value, (1, 0, 2))[None]  # (1, C, S, K)
-            mask = tf.range(len(own)) <= p[:, None]  # (T, S)
+            key = tf.transpose(key, (1, 0, 2))[None]
+            value = tf.transpose(value, (1, 0, 2))[None]
+            mask = tf.range(len(own)) <= p[:, None]
             found.append(attend_grouped_tf(q, key, value, mask))
         x = x + part.output_proj(merge_heads_tf(tf.concat(found, 2)))
         x = x + layer.feed_forward(layer.feed_forward_norm(x))
