@@ -24,12 +24,12 @@ from cellbycell.smol import load_smol, read_smol
 COUNTS = (1, 2, 4, 8, 16)
 
 
-def measure(rounds=6, length=32):
+def measure(rounds=12, length=32, counts=COUNTS):
     """Return the seconds of a step, {texts at once: median}."""
     torch.set_num_threads(1)
     model, config = load_smol(), gguf_config(*read_smol())
     rng, servers = np.random.default_rng(0), {}
-    for count in COUNTS:
+    for count in counts:
         pages = Pages(4 * count, 16)
         read = partial(read_together, model, make_memory(config, 64 * count))
         servers[count] = Server(read, pages, config.vocab_size, 10**6)
@@ -37,7 +37,7 @@ def measure(rounds=6, length=32):
             ids = rng.integers(100, 40000, size=length).tolist()
             servers[count].submit(Request(ids, 30))
         servers[count].step()  # reads the prompts
-    seconds = {count: [] for count in COUNTS}
+    seconds = {count: [] for count in counts}
     for _ in range(rounds):
         for count, server in servers.items():
             start = time.process_time()

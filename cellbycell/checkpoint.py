@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,8 @@ __all__ = [
 
 def read_checkpoint(
     folder: str | os.PathLike[str],
-) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    keep: Callable[[np.ndarray], Any] | None = None,
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the config of a checkpoint, and its weights by name.
 
     The library safetensors checks each file against its header.
@@ -44,13 +45,17 @@ def read_checkpoint(
     folder
         Has config.json, and model.safetensors, or its shards and
         model.safetensors.index.json.
+    keep
+        Gets each tensor in float32, and what it returns is kept instead, so
+        that of float32 there is one tensor at a time. Without it, all are.
 
     Returns
     -------
     config : dict
         The contents of config.json, which `checked_config` checks.
-    weights : dict of str to numpy.ndarray
+    weights : dict of str to numpy.ndarray, or to what `keep` returns
         Each tensor by its name, in float32, whatever its type in the file.
+        Positions from 0 on, which old folders of BERT have, are left out.
 
     Raises
     ------
@@ -67,7 +72,7 @@ def read_checkpoint(
     index = folder / "model.safetensors.index.json"
     whole = folder / "model.safetensors"
     if whole.is_file() or not index.is_file():
-        return config, _read_tensors(_present(whole))
+        return config, _read_tensors(_present(whole), keep)
     listed = _read_json(index).get("weight_map")
     named = listed.values() if isinstance(listed, dict) and listed else [None]
     if not all(isinstance(x, str) and Path(x).name == x for x in named):
@@ -77,7 +82,7 @@ def read_checkpoint(
         )
     weights, places = {}, {}
     for shard in sorted({*named}):
-        found = _read_tensors(_present(folder / shard))
+        found = _read_tensors(_present(folder / shard), keep)
         places |= dict.fromkeys(found, shard)
         weights |= found
     if places != listed:
@@ -119,8 +124,8 @@ def _read_json(path: Path) -> dict[str, Any]:
     return found
 
 
-def _read_tensors(path: Path) -> dict[str, np.ndarray]:
-    """Return the tensors of a file by name, as arrays of float32."""
+def _read_tensors(path: Path, keep: Any) -> dict[str, Any]:
+    """Return the tensors of a file by name, in float32 or as kept."""
     try:
         from safetensors import SafetensorError, safe_open
     except ImportError as error:
@@ -144,9 +149,21 @@ def _read_tensors(path: Path) -> dict[str, np.ndarray]:
         if path.stat().st_size > 8 + length:
             data = np.memmap(path, mode="r", offset=8 + length)
     header.pop("__metadata__", None)
-    return {
-        name: _as_float32(data, entry, name) for name, entry in header.items()
-    }
+    found = {}
+    for name, entry in header.items():
+        if not _counts_on(data, entry, name):
+            values = _as_float32(data, entry, name)
+            found[name] = keep(values) if keep else values
+    return found
+
+
+def _counts_on(data: Any, entry: dict[str, Any], name: str) -> bool:
+    """Say if a tensor is the buffer 0, 1, 2, ... that a model makes itself."""
+    if entry["dtype"] != "I64" or not name.endswith("position_ids"):
+        return False
+    start, _ = entry["data_offsets"]
+    found = np.ndarray(entry["shape"], "<i8", data, start).ravel()
+    return np.array_equal(found, np.arange(found.size))
 
 
 def _as_float32(data: Any, entry: dict[str, Any], name: str) -> np.ndarray:
@@ -165,21 +182,21 @@ def _as_float32(data: Any, entry: dict[str, Any], name: str) -> np.ndarray:
 
 
 def checked_weights(
-    weights: Mapping[str, np.ndarray],
+    weights: Mapping[str, Any],
     shapes: Mapping[str, tuple[int, ...]],
-) -> dict[str, np.ndarray]:
+) -> dict[str, Any]:
     """Return the weights that a model needs, by name, if they fit.
 
     Parameters
     ----------
     weights
-        The weights of a checkpoint.
+        The weights of a checkpoint, as arrays or as tensors.
     shapes
         The shapes of the model. Without "lm_head.weight" the model is tied.
 
     Returns
     -------
-    dict of str to numpy.ndarray
+    dict of str to Any
         A weight for each name in `shapes`. A tied model's copy of the
         embedding is left out, and so are the frequencies of the rotation in
         old checkpoints.
@@ -193,7 +210,7 @@ def checked_weights(
     embedding = weights.get("model.embed_tokens.weight")
     spare = {"lm_head.weight"} - shapes.keys()  # a tied copy in the file
     both = head is not None and embedding is not None
-    if spare and both and not np.array_equal(head, embedding):
+    if spare and both and not _alike(head, embedding):
         raise ValueError(
             "tie_word_embeddings is true, but lm_head.weight is not the "
             "embedding: set it to false in config.json."
@@ -220,6 +237,11 @@ def checked_weights(
                 f"{tuple(shape)}: these files are of two models."
             )
     return found
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Say if two arrays, or two tensors of one framework, are equal."""
+    return one.shape == other.shape and bool((one == other).all())
 
 
 def to_transformers(config: LlamaConfig, weights: Mapping[str, Any]) -> Any:

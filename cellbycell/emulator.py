@@ -1,7 +1,8 @@
 """Several machines in one computer: threads that talk, and processes.
 
 *One model, several machines* runs its functions on them. Whatever a machine
-does, the others end, with a sentence that names it.
+does, the others end, with a sentence that names it. Threads hand tensors over
+in memory and count the bytes that a network would carry; processes send them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Board", "run_processes", "run_threads"]
+import numpy as np
+
+__all__ = ["Board", "Machine", "run_on", "run_processes", "run_threads"]
 
 
 class Board:
@@ -113,7 +116,128 @@ def run_threads(work: Callable[[int], Any], board: Board) -> list[Any]:
     return [found[rank] for rank in range(board.size)]
 
 
+class Machine:
+    """One of several machines: its rank, their size, and the bytes it sent.
+
+    All machines call the same methods in the same order, with arrays of
+    NumPy, PyTorch or TensorFlow, of one shape. What they get is theirs alone,
+    and no gradient flows through a message.
+
+    Parameters
+    ----------
+    board
+        Where the machines agree.
+    rank
+        The number of this one.
+    """
+
+    def __init__(self, board: Board, rank: int):
+        self.board, self.rank, self.size = board, rank, board.size
+        self.sent = 0
+
+    def _agree(self, what: str, x: Any, times: float) -> list[Any]:
+        """Return what all machines give; this one sends its x so often."""
+        x = _copied(x)
+        name = getattr(x.dtype, "name", x.dtype)
+        what = f"{what} of {name} {tuple(x.shape)}"
+        self.sent += round(times * _bytes(x))
+        return self.board.agree(self.rank, what, x)
+
+    def all_reduce(self, x: Any) -> Any:
+        """Return the sum of all machines' x."""
+        times = 2 * (self.size - 1) / self.size
+        parts = self._agree("sends an all-reduce", x, times)
+        return sum(parts[1:], parts[0])
+
+    def reduce_scatter(self, x: Any) -> Any:
+        """Return this machine's piece, along the first axis, of the sum.
+
+        Raises ValueError if the axis cannot be cut into equal pieces.
+        """
+        if x.shape[0] % self.size:
+            raise ValueError(f"{x.shape[0]} rows on {self.size} machines")
+        times = (self.size - 1) / self.size
+        parts = self._agree("sends a reduce-scatter", x, times)
+        count = x.shape[0] // self.size
+        start = self.rank * count
+        pieces = [part[start : start + count] for part in parts]
+        return sum(pieces[1:], pieces[0])
+
+    def gather(self, x: Any) -> Any:
+        """Return all machines' x, stacked along a new first axis."""
+        parts = self._agree("sends a gather", x, self.size - 1)
+        return _library(x).stack(parts)
+
+    def pass_on(self, x: Any) -> Any:
+        """Send x to the next machine; return what the one before it sends."""
+        return self._agree("passes on", x, self.size > 1)[self.rank - 1]
+
+    def all_to_all(self, parts: Sequence[Any]) -> list[Any]:
+        """Send a part to each machine; return the part that each sends here.
+
+        The parts may differ in length; one's own is not counted.
+        """
+        given = [_copied(part) for part in parts]
+        others = [x for m, x in enumerate(given) if m != self.rank]
+        self.sent += sum(map(_bytes, others))
+        rows = self.board.agree(self.rank, "sends an all-to-all", given)
+        return [row[self.rank] for row in rows]
+
+
+def _library(x):
+    """Return the library of an array."""
+    for name in ("torch", "tensorflow"):
+        if type(x).__module__.startswith(name):
+            return sys.modules[name]
+    return np
+
+
+def _copied(x):
+    """Return an array without its gradient, which nobody else has."""
+    library = _library(x)
+    if library.__name__ == "torch":
+        return x.detach().clone()
+    if library.__name__ == "tensorflow":
+        return library.stop_gradient(x)
+    return np.array(x)
+
+
+def _bytes(x):
+    """Return the bytes of an array."""
+    return x.nbytes if hasattr(x, "nbytes") else x.numpy().nbytes
+
+
+def run_on(size: int, work: Callable, *args: Any, seconds: float = 20):
+    """Return what work(machine, ...) returns on each of several machines.
+
+    Parameters
+    ----------
+    size
+        How many machines there are.
+    work
+        A function of a Machine, and of the arguments.
+    args
+        The arguments, the same for all.
+    seconds
+        The longest that one waits for another; work that takes twice as long
+        is ended, too.
+
+    Returns
+    -------
+    list
+        In the machines' order.
+
+    Raises
+    ------
+    RuntimeError
+        A machine stopped. The message says which one, and why.
+    """
+    board = Board(size, seconds)
+    return run_threads(lambda rank: work(Machine(board, rank), *args), board)
+
+
 _PROCESS = """import copy, json, sys
+import numpy as np
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F

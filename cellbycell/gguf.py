@@ -4,16 +4,14 @@
     model = load_gguf(path)  # in PyTorch, or load_gguf(path, "tensorflow")
 
 Whatever is wrong with a file ends in one sentence, before a model is made.
-The chapter bits.ipynb builds the blocks; read_gguf there trusts its file.
+The chapter bits.ipynb builds what reads the bytes.
 """
 
 from __future__ import annotations
 
-import math
 import mmap
 import os
 import re
-import struct
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -22,79 +20,13 @@ from typing import Any
 import numpy as np
 
 from .checkpoint import checked_weights
-from .common import LlamaConfig, from_q4_0, from_q8_0
+from .common import FileBytes, LlamaConfig, read_head, read_tensor
 from .entries import Entry, checked_config, count, number, only
 from .llama_configs import llama_shapes
 
 __all__ = ["gguf_config", "gguf_weights", "load_gguf", "read_gguf"]
 
 _AGAIN = "download the file again"
-
-
-def from_q4_1(blocks: np.ndarray) -> np.ndarray:
-    """Return weights from blocks of four bits with a minimum each.
-
-    Parameters
-    ----------
-    blocks
-        Bytes (C, 20): two float16, scale and minimum, then 32 nibbles.
-
-    Returns
-    -------
-    numpy.ndarray
-        Weights (C, 32) in float32: scale * nibble + minimum.
-    """
-    head = blocks[:, :4].copy().view("<f2").astype(np.float32)  # (C, 2)
-    low, high = blocks[:, 4:] & 15, blocks[:, 4:] >> 4  # (C, 16), (C, 16)
-    return head[:, :1] * np.hstack([low, high]) + head[:, 1:]  # (C, 32)
-
-
-# The number of a type: its name, weights and bytes in a block, how to read it.
-_TYPES = {
-    0: ("F32", 1, 4, lambda blocks: blocks.view("<f4").copy()),
-    1: ("F16", 1, 2, lambda blocks: blocks.view("<f2")),
-    2: ("Q4_0", 32, 18, from_q4_0),
-    3: ("Q4_1", 32, 20, from_q4_1),
-    8: ("Q8_0", 32, 34, from_q8_0),
-}
-
-
-class _Bytes:
-    """The bytes of a file, from the first to the last, and never beyond."""
-
-    def __init__(self, data, name):
-        self.data, self.name, self.place = data, name, 0
-
-    def fault(self, words):
-        return ValueError(f"{self.name} {words}: {_AGAIN}.")
-
-    def take(self, size):
-        if size > len(self.data) - self.place:
-            raise self.fault("is cut off")
-        self.place += size
-        return self.data[self.place - size : self.place]
-
-    def number(self, form):
-        return struct.unpack("<" + form, self.take(struct.calcsize(form)))[0]
-
-    def text(self):
-        try:
-            return self.take(self.number("Q")).decode()
-        except UnicodeDecodeError:
-            raise self.fault("has a text that is not UTF-8") from None
-
-    def value(self, kind, depth=0):
-        if kind == 8:
-            return self.text()
-        if kind == 9 and depth < 4:
-            kind, size = self.number("I"), self.number("Q")
-            # Each takes a byte or more: no list is longer than what is left.
-            if size > len(self.data) - self.place:
-                raise self.fault("is cut off")
-            return [self.value(kind, depth + 1) for _ in range(size)]
-        if kind == 9 or kind > 12:
-            raise self.fault(f"has an entry of the unknown type {kind}")
-        return self.number("BbHhIif?..Qqd"[kind])
 
 
 def read_gguf(
@@ -130,60 +62,18 @@ def read_gguf(
         data = b""
         if path.stat().st_size:
             data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        return _read(_Bytes(data, path.name))
-
-
-def _read(file):
-    """Return metadata and tensors of a file's bytes."""
-    if file.data[:4] != b"GGUF":
-        raise ValueError(
-            f"{file.name} is no GGUF file: give one that ends .gguf, and if "
-            "it is a short text about git-lfs, run `git lfs pull`."
-        )
-    file.place = 4
-    version = file.number("I")
-    if version not in (2, 3):
-        raise ValueError(
-            f"{file.name} is GGUF of version {version}, and 2 and 3 are read: "
-            "convert the model with llama.cpp of today."
-        )
-    count_tensors, count_entries = file.number("Q"), file.number("Q")
-    meta, listed = {}, {}
-    for _ in range(count_entries):
-        name = file.text()
-        meta[name] = file.value(file.number("I"))
-    for _ in range(count_tensors):
-        name, axes = file.text(), file.number("I")
-        if axes > 4 or name in listed:
-            raise file.fault(f"has a broken entry for the tensor {name!r:.60}")
-        shape = [file.number("Q") for _ in range(axes)][::-1]
-        listed[name] = shape, file.number("I"), file.number("Q")
-    step = meta.get("general.alignment", 32)
-    if type(step) is not int or not 0 < step <= 2**16:
-        raise file.fault("has no alignment for its tensors")
-    start = file.place + -file.place % step
-    return meta, {
-        name: _tensor(file, start, name, *entry)
-        for name, entry in listed.items()
-    }
-
-
-def _tensor(file, start, name, shape, kind, place):
-    """Return one tensor in float32."""
-    if kind not in _TYPES:
-        known = ", ".join(own for own, *_ in _TYPES.values())
-        raise ValueError(
-            f"{name} has the type {kind}, and {known} are read: take the "
-            "model's file in one of these."
-        )
-    _, weights, size, convert = _TYPES[kind]
-    count_weights = math.prod(shape)
-    if count_weights % weights or shape and shape[-1] % weights:
-        raise file.fault(f"has {name} in blocks that do not fill its rows")
-    file.place = start + place
-    blocks = file.take(count_weights // weights * size)
-    blocks = np.frombuffer(blocks, np.uint8).reshape(-1, size)
-    return convert(blocks).astype(np.float32, copy=False).reshape(shape)
+        if data[:4] != b"GGUF":
+            raise ValueError(
+                f"{path.name} is no GGUF file: give one that ends .gguf, and "
+                "if it is a short text about git-lfs, run `git lfs pull`."
+            )
+        content = FileBytes(data, path.name)
+        content.place = 4
+        meta, listed = read_head(content)
+        return meta, {
+            name: read_tensor(content, name, *entry)
+            for name, entry in listed.items()
+        }
 
 
 _OTHER = "load the file with llama.cpp"
@@ -378,20 +268,13 @@ def model_of(
     if framework == "pytorch":
         import torch
 
-        from .pytorch import Llama, llama_weights
+        from .pytorch import Llama, filled_llama
 
         with torch.device("meta"):  # no numbers are drawn
             model = Llama(config)
-        model.to_empty(device="cpu").eval()
-        for name, weight in llama_weights(model).items():
-            weight.data = torch.from_numpy(weights[name])
-        return model
+        return filled_llama(model, weights).eval()
     if framework == "tensorflow":
-        from .tensorflow import LlamaTF, llama_weights_tf
+        from .tensorflow import LlamaTF, filled_llama_tf
 
-        model = LlamaTF(config)
-        for name, weight in llama_weights_tf(model).items():
-            w = weights[name]
-            weight.assign(w if "embed" in name else w.T)
-        return model
+        return filled_llama_tf(LlamaTF(config), weights)
     raise ValueError(f"{framework!r}: give 'pytorch' or 'tensorflow'.")

@@ -307,16 +307,17 @@ WRONG = {
         lambda q, k, v, g, state: left(g) * (q @ k.T) @ v + q @ state
     ],
     "linear_attention.betas_for": [lambda bits: 2 * (np.cumsum(bits) % 2)],
-    "mixture_of_experts.served_pairs": [lambda chosen, n: (chosen < n) * 1],
+    "mixture_of_experts.bytes_read": [
+        lambda e, k, n, size, rest: e * (1 - (k / e) ** n) * size + rest
+    ],
     "mixture_of_experts.put_back": [
         lambda x, order, shares: x[np.argsort(order)] * shares.reshape(-1, 1)
     ],
     "mixture_of_experts.balance_of": [
         lambda s, n: s.shape[1] * (softmax(s).mean(0) ** 2).sum()
     ],
-    "mixture_of_experts.latent_bytes": [
-        lambda n, y, h, c, t, b: n * y * (c + t) * (b // 8),
-        lambda n, y, h, c, t, b: n * y * (c + t) * 2,
+    "mixture_of_experts.shares_with_bias": [
+        lambda p, b, n: (p + b) * (p + b >= np.sort(p + b)[-n]),
     ],
 }
 

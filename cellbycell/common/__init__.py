@@ -1,16 +1,14 @@
 """What both frameworks share, in plain Python and NumPy."""
 
 from cellbycell.common.bits import (
+    BLOCKS,
+    FileBytes,
     from_q4_0,
+    from_q4_1,
     from_q8_0,
-    packed_text,
-    packed_value,
-    read_gguf,
+    nibbles,
+    read_head,
     read_tensor,
-    read_value,
-    to_q4_0,
-    to_q8_0,
-    write_gguf,
 )
 from cellbycell.common.decoder import decoder_layer_parameters
 from cellbycell.common.encoder import layer_parameters
@@ -25,6 +23,7 @@ from cellbycell.common.finetune import (
     projections,
     prompt_ids,
 )
+from cellbycell.common.linear_attention import recall_rows, switches
 from cellbycell.common.llama import LlamaConfig, llama_parts
 from cellbycell.common.masks import largest_change
 from cellbycell.common.mixture_of_experts import deepseek_config
@@ -50,11 +49,14 @@ from cellbycell.common.speculative import (
     judge,
     read_on,
     residual,
+    what_followed,
 )
 from cellbycell.common.training import learning_rate
 
 __all__ = [
+    "BLOCKS",
     "DecoderConfig",
+    "FileBytes",
     "LlamaConfig",
     "Pages",
     "Request",
@@ -73,6 +75,7 @@ __all__ = [
     "draw",
     "frequencies",
     "from_q4_0",
+    "from_q4_1",
     "from_q8_0",
     "head_width",
     "judge",
@@ -83,21 +86,19 @@ __all__ = [
     "likeliest",
     "llama_parts",
     "mask_per_head",
+    "nibbles",
     "pack_rows",
-    "packed_text",
-    "packed_value",
     "part_config",
     "projections",
     "prompt_ids",
-    "read_gguf",
+    "read_head",
     "read_on",
     "read_tensor",
-    "read_value",
+    "recall_rows",
     "residual",
     "similarity",
     "smallest_sets",
     "stretched",
-    "to_q4_0",
-    "to_q8_0",
-    "write_gguf",
+    "switches",
+    "what_followed",
 ]

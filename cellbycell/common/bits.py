@@ -6,38 +6,93 @@ Written by `make package`: change it in the chapter.
 
 import math
 import struct
-from pathlib import Path
 
 import numpy as np
 
 
-def to_q8_0(w):
-    """Return bytes (C, 34) for w (..., D): a float16 scale, then 32 int8.
+class FileBytes:
+    """The bytes of a file, from the first to the last, and never beyond."""
 
-    D is a multiple of 32; w within 500,000, so that float16 holds the scale.
+    def __init__(self, data, name):
+        self.data, self.name, self.place = data, name, 0
+
+    def fault(self, words):
+        return ValueError(f"{self.name} {words}: download the file again.")
+
+    def take(self, size):
+        if size > len(self.data) - self.place:
+            raise self.fault("is cut off")
+        self.place += size
+        return self.data[self.place - size : self.place]
+
+    def number(self, form):
+        return struct.unpack("<" + form, self.take(struct.calcsize(form)))[0]
+
+    def text(self):
+        try:
+            return self.take(self.number("Q")).decode()
+        except UnicodeDecodeError:
+            raise self.fault("has a text that is not UTF-8") from None
+
+    def value(self, kind, depth=0):
+        if kind == 8:
+            return self.text()
+        if kind == 9 and depth < 4:  # a list
+            kind, size = self.number("I"), self.number("Q")
+            # Each takes a byte or more: no list is longer than what is left.
+            if size > len(self.data) - self.place:
+                raise self.fault("is cut off")
+            return [self.value(kind, depth + 1) for _ in range(size)]
+        if kind == 9 or kind > 12:
+            raise self.fault(f"has an entry of the unknown type {kind}")
+        return self.number("BbHhIif?..Qqd"[kind])
+
+
+def read_head(file):
+    """Return the metadata of a GGUF file's bytes, and what tensors it has.
+
+    file: FileBytes, which stand behind the word GGUF. The second result is
+    {name: (shape, number of the type, place of the first byte)}.
     """
-    blocks = np.asarray(w, np.float32).reshape(-1, 32)  # (C, 32)
-    scale = np.abs(blocks).max(1, keepdims=True) / np.float32(127)
-    inverse = np.where(scale == 0, 0, 1 / np.where(scale == 0, 1, scale))
-    steps = (blocks * inverse).astype(float)
-    whole = np.trunc(steps + np.copysign(0.5, steps)).astype(np.int8)
-    head = scale.astype("<f2").view(np.uint8)  # (C, 2)
-    return np.hstack([head, whole.view(np.uint8)])  # (C, 34)
+    version = file.number("I")
+    if version not in (2, 3):
+        raise ValueError(
+            f"{file.name} is GGUF of version {version}, and 2 and 3 are read: "
+            "convert the model with llama.cpp of today."
+        )
+    tensors, entries = file.number("Q"), file.number("Q")
+    meta, listed = {}, {}
+    for _ in range(entries):
+        name = file.text()
+        meta[name] = file.value(file.number("I"))
+    for _ in range(tensors):
+        name, axes = file.text(), file.number("I")
+        if axes > 4 or name in listed:
+            raise file.fault(f"has a broken entry for the tensor {name!r:.60}")
+        shape = [file.number("Q") for _ in range(axes)][::-1]
+        listed[name] = shape, file.number("I"), file.number("Q")
+    step = meta.get("general.alignment", 32)
+    if type(step) is not int or not 0 < step <= 2**16:
+        raise file.fault("has no alignment for its tensors")
+    start = file.place + -file.place % step
+    return meta, {n: (s, k, start + at) for n, (s, k, at) in listed.items()}
 
 
-def to_q4_0(w):
-    """Return bytes (C, 18) for w (..., D): a float16 scale, then 32 nibbles.
+def nibbles(packed):
+    """Return whole numbers (C, 32), 0 to 15, from bytes (C, 16)."""
+    return np.hstack([packed & 15, packed >> 4]).astype(np.int8)  # (C, 32)
 
-    D is a multiple of 32; w within 500,000, so that float16 holds the scale.
-    """
-    blocks = np.asarray(w, np.float32).reshape(-1, 32)  # (C, 32)
-    largest = np.abs(blocks).argmax(1)[:, None]  # (C, 1)
-    scale = np.take_along_axis(blocks, largest, 1) / np.float32(-8)
-    inverse = np.where(scale == 0, 0, 1 / np.where(scale == 0, 1, scale))
-    levels = (blocks * inverse + np.float32(8.5)).astype(np.uint8).clip(0, 15)
-    nibbles = levels[:, :16] | levels[:, 16:] << 4  # (C, 16)
-    head = scale.astype("<f2").view(np.uint8)  # (C, 2)
-    return np.hstack([head, nibbles])  # (C, 18)
+
+def from_q4_1(blocks):
+    """Return weights (C, 32) in float32 from blocks of bytes (C, 20)."""
+    head = blocks[:, :4].copy().view("<f2").astype(np.float32)  # (C, 2)
+    return head[:, :1] * nibbles(blocks[:, 4:]) + head[:, 1:]
+
+
+def from_q4_0(blocks):
+    """Return weights (C, 32) in float32 from blocks of bytes (C, 18)."""
+    scale = blocks[:, :2].copy().view("<f2").astype(np.float32)  # (C, 1)
+    return scale * (nibbles(blocks[:, 2:]) - 8)
 
 
 def from_q8_0(blocks):
@@ -46,100 +101,28 @@ def from_q8_0(blocks):
     return scale * blocks[:, 2:].view(np.int8)  # (C, 32)
 
 
-def from_q4_0(blocks):
-    """Return weights (C, 32) in float32 from blocks of bytes (C, 18)."""
-    scale = blocks[:, :2].copy().view("<f2").astype(np.float32)  # (C, 1)
-    low, high = blocks[:, 2:] & 15, blocks[:, 2:] >> 4  # (C, 16), (C, 16)
-    levels = np.hstack([low, high]).astype(np.int8) - 8  # (C, 32)
-    return scale * levels
+BLOCKS = {  # a type's number: its name, weights and bytes of a block, reader
+    0: ("F32", 1, 4, lambda blocks: np.frombuffer(blocks, "<f4").copy()),
+    1: ("F16", 1, 2, lambda blocks: np.frombuffer(blocks, "<f2")),
+    2: ("Q4_0", 32, 18, from_q4_0),
+    3: ("Q4_1", 32, 20, from_q4_1),
+    8: ("Q8_0", 32, 34, from_q8_0),
+}
 
 
-def read_value(file, kind):
-    """Return the next value of a GGUF file, of the type with this number.
-
-    kind: 8 for a text, 9 for a list; others index the letters of struct, such
-    as 4 for uint32 and 10 for uint64.
-    """
-    if kind == 9:  # a list
-        kind, count = struct.unpack("<IQ", file.read(12))
-        return [read_value(file, kind) for _ in range(count)]
-    if kind == 8:  # a text
-        return file.read(read_value(file, 10)).decode()
-    form = "<" + "BbHhIif?..Qqd"[kind]
-    return struct.unpack(form, file.read(struct.calcsize(form)))[0]
-
-
-def read_tensor(data, shape, kind, place):
-    """Return a tensor in float32 from its bytes in a GGUF file.
-
-    kind: 0 for F32, 1 for F16, 2 for Q4_0, 8 for Q8_0. Raises ValueError for
-    another type.
-    """
-    floats = {0: "<f4", 1: "<f2"}
-    if kind in floats:
-        return np.ndarray(shape, floats[kind], data, place).astype(np.float32)
-    blocks = {2: (18, from_q4_0), 8: (34, from_q8_0)}
-    if kind not in blocks:
-        raise ValueError(f"type {kind} is not one of F32, F16, Q4_0 and Q8_0")
-    size, read = blocks[kind]
-    blocks = np.ndarray((math.prod(shape) // 32, size), np.uint8, data, place)
-    return read(blocks).reshape(shape)  # (..., D)
-
-
-def read_gguf(path):
-    """Return the metadata of a GGUF file, and its tensors in float32.
-
-    Raises ValueError for another kind of file, or another type of block.
-    """
-    with open(path, "rb") as file:
-        if file.read(4) != b"GGUF" or read_value(file, 4) not in (2, 3):
-            raise ValueError(f"{Path(path).name} is no GGUF file of today.")
-        count, entries = read_value(file, 10), read_value(file, 10)
-        meta, places = {}, {}
-        for _ in range(entries):
-            name = read_value(file, 8)
-            meta[name] = read_value(file, read_value(file, 4))
-        for _ in range(count):
-            name, axes = read_value(file, 8), read_value(file, 4)
-            shape = [read_value(file, 10) for _ in range(axes)][::-1]
-            places[name] = shape, read_value(file, 4), read_value(file, 10)
-        file.seek(-file.tell() % meta.get("general.alignment", 32), 1)
-        data = file.read()
-    return meta, {name: read_tensor(data, *x) for name, x in places.items()}
-
-
-def packed_text(text):
-    """Return a text as the bytes of a GGUF file."""
-    return struct.pack("<Q", len(text.encode())) + text.encode()
-
-
-def packed_value(value):
-    """Return a text, a float or a whole number, and its type before it."""
-    if isinstance(value, str):
-        return struct.pack("<I", 8) + packed_text(value)
-    if isinstance(value, float):
-        return struct.pack("<If", 6, value)
-    return struct.pack("<II", 4, value)
-
-
-def write_gguf(path, meta, tensors, kind):
-    """Write a GGUF file: matrices in blocks of this type, vectors in float32.
-
-    meta: {name: text, float or whole number}; tensors: {name: array}; kind: 0
-    for F32, 2 for Q4_0, 8 for Q8_0.
-    """
-    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(meta))
-    for name, value in meta.items():
-        head += packed_text(name) + packed_value(value)
-    body, to = b"", {2: to_q4_0, 8: to_q8_0}
-    for name, w in tensors.items():
-        own = kind if w.ndim > 1 else 0
-        if own and w.shape[-1] % 32:
-            raise ValueError(f"{name} has rows of {w.shape[-1]}, not of 32 n.")
-        head += packed_text(name)
-        head += struct.pack(f"<I{w.ndim}Q", w.ndim, *w.shape[::-1])
-        head += struct.pack("<IQ", own, len(body))
-        w = np.ascontiguousarray(w, "<f4")
-        data = to[own](w).tobytes() if own else w.tobytes()
-        body += data + bytes(-len(data) % 32)
-    Path(path).write_bytes(head + bytes(-len(head) % 32) + body)
+def read_tensor(file, name, shape, kind, place):
+    """Return a tensor in float32 from the bytes of its file."""
+    if kind not in BLOCKS:
+        known = ", ".join(own for own, *_ in BLOCKS.values())
+        raise ValueError(
+            f"{name} has the type {kind}, and {known} are read: take the "
+            "model's file in one of these."
+        )
+    _, weights, size, read = BLOCKS[kind]
+    if math.prod(shape) % weights or shape and shape[-1] % weights:
+        raise file.fault(f"has {name} in blocks that do not fill its rows")
+    file.place = place
+    blocks = file.take(math.prod(shape) // weights * size)
+    blocks = np.frombuffer(blocks, np.uint8).reshape(-1, size)  # (C, F)
+    weights = read(blocks).astype(np.float32, copy=False)
+    return weights.reshape(shape)  # (..., D)

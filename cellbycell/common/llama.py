@@ -9,11 +9,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class LlamaConfig:
-    """The sizes of a Llama, and the three things in which Llamas differ.
+    """The sizes of a Llama, and three switches.
 
-    base: of the rotation, or a tuple of its frequencies. epsilon: of the
-    norms. tied: the last layer has no weights of its own, but those of the
-    embedding. Raises ValueError if heads cannot be grouped, or turned.
+    base: of the rotation, or a tuple of its frequencies. tied: the last layer
+    has the embedding's weights. ValueError: heads that cannot be grouped.
     """
 
     vocab_size: int

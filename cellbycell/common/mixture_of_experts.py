@@ -12,8 +12,9 @@ def deepseek_config(said):
 
     Raises ValueError if it says what run_deepseek does not compute.
     """
-    wanted = {"model_type": "deepseek_v3", "hidden_act": "silu"}
-    wanted |= {"norm_topk_prob": True, "rope_interleave": True}
+    wanted = {"hidden_act": "silu", "norm_topk_prob": True}
+    if said.get("model_type") != "deepseek_v32":  # which has an indexer
+        wanted |= {"model_type": "deepseek_v3", "rope_interleave": True}
     wanted |= {"attention_bias": False, "tie_word_embeddings": False}
     rope = said.get("rope_parameters") or {}
     wrong = [n for n, value in wanted.items() if said.get(n) != value]
@@ -30,5 +31,7 @@ def deepseek_config(said):
     norm = dict(centred=False, scale_offset=0.0)
     inner = SimpleNamespace(**norm, epsilon=1e-6)  # whatever the config says
     switches = norm | dict(biases=(), activation="silu", inner=inner)
+    centred = dict(centred=True, scale_offset=0.0, epsilon=1e-6)
+    switches |= dict(centred_norm=SimpleNamespace(**centred))
     switches |= dict(base=rope["rope_theta"], epsilon=said["rms_norm_eps"])
     return SimpleNamespace(**said | switches)

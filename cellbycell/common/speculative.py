@@ -43,3 +43,10 @@ def read_on(model, token_ids, cache):
 def cut_cache(cache, length):
     """Return a cache without what comes after this many tokens."""
     return [(key[:, :, :length], value[:, :, :length]) for key, value in cache]
+
+
+def what_followed(text, size=2):
+    """Return the id that came after the last ids before; None if none did."""
+    for i in range(len(text) - 1, size - 1, -1):
+        if text[i - size : i] == text[-size:]:
+            return text[i]

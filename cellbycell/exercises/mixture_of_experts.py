@@ -4,57 +4,43 @@ import numpy as np
 
 from . import Exercise, softmax
 
-# 1: pairs that are served
+# 1: the bytes that a batch reads
 
 
-def serve(chosen, capacity, turns):
-    """Serve pairs in turn until their expert is full."""
-    found, counts = np.zeros(chosen.shape), np.zeros(chosen.max() + 1, int)
-    for t, j in turns:
-        found[t, j] = counts[chosen[t, j]] < capacity
-        counts[chosen[t, j]] += 1
-    return found
+def read(experts, count, tokens, size, rest):
+    """Return the bytes of the experts that are asked, and of the rest."""
+    return experts * (1 - (1 - count / experts) ** tokens) * size + rest
 
 
-def in_turn(chosen, capacity):
-    return serve(chosen, capacity, np.ndindex(chosen.shape))
-
-
-def by_choice(chosen, capacity):
-    turns = [(t, j) for j in range(2) for t in range(len(chosen))]
-    return serve(chosen, capacity, turns)
-
-
-def from_the_end(chosen, capacity):
-    return serve(chosen, capacity, [*np.ndindex(chosen.shape)][::-1])
-
-
-def choices():
-    for seed, capacity in ((0, 2), (1, 1), (3, 3)):
-        rng = np.random.default_rng(seed)
-        rows = [rng.permutation(3)[:2] for _ in range(7)]
-        yield np.stack(rows), capacity
-
-
-check_served_pairs = Exercise(
+check_bytes_read = Exercise(
     number=1,
-    right=in_turn,
-    cases=choices,
+    right=read,
+    cases=lambda: [(256, 8, 64, 3, 1000), (8, 2, 3, 10, 7), (16, 1, 5, 4, 9)],
     mistakes={
-        "first choices go first; later tokens then push earlier ones out": (
-            by_choice
+        "this is what one token reads": lambda e, k, n, size, rest: read(
+            e, k, 1, size, rest
         ),
-        "one pair too many: count before you serve": lambda chosen, n: in_turn(
-            chosen, n + 1
+        "an expert that several tokens ask is read once": (
+            lambda e, k, n, size, rest: n * k * size + rest
         ),
-        "one pair too few": lambda chosen, n: in_turn(chosen, n - 1),
-        "the last ones are served, not the first": from_the_end,
-        "these are the pairs that are dropped": lambda chosen, n: (
-            1 - in_turn(chosen, n)
+        "a batch cannot read more experts than there are, and even choices "
+        "overlap before that": lambda e, k, n, size, rest: (
+            min(e, n * k) * size + rest
         ),
-        "nothing is dropped": lambda chosen, n: np.ones(chosen.shape),
+        "some experts are asked by nobody": lambda e, k, n, size, rest: (
+            e * size + rest
+        ),
+        "the rest is read once, not for each token": (
+            lambda e, k, n, size, rest: read(e, k, n, size, n * rest)
+        ),
+        "the other weights are read, too": lambda e, k, n, size, rest: read(
+            e, k, n, size, 0
+        ),
+        "these are the experts that nobody asks": (
+            lambda e, k, n, size, rest: e * (1 - k / e) ** n * size + rest
+        ),
     },
-    otherwise="serve the pairs in turn until their expert is full",
+    otherwise="experts that are asked times their bytes, and the rest once",
 )
 
 
@@ -177,37 +163,56 @@ check_balance_of = Exercise(
 )
 
 
-# 4: the bytes of latents
+# 4: a bias for the choice
 
 
-def cache_bytes(length, layers, heads, latent, turned, bits):
-    return length * layers * (latent + turned) * bits / 8
+def row(chosen, kept, to_one=True):
+    """Return a row with what is kept of the chosen ones, and zeros."""
+    found = np.zeros(len(kept))
+    found[chosen] = kept[chosen] / (kept[chosen].sum() if to_one else 1)
+    return found
 
 
-check_latent_bytes = Exercise(
+def best(wish, count):
+    return np.argsort(-wish)[:count]
+
+
+def sigmoids():
+    for seed, count in ((0, 2), (1, 1), (2, 3)):
+        rng = np.random.default_rng(seed)
+        yield rng.random(5), rng.normal(size=5), count
+
+
+check_shares_with_bias = Exercise(
     number=4,
-    right=cache_bytes,
-    cases=lambda: [(100, 61, 128, 512, 64, 16), (7, 2, 6, 10, 4, 4)],
+    right=lambda probs, bias, count: row(best(probs + bias, count), probs),
+    cases=sigmoids,
     mistakes={
-        "one latent is both key and value; do not count it twice": (
-            lambda *given: 2 * cache_bytes(*given)
+        "the bias is also in the shares": lambda probs, bias, count: row(
+            best(probs + bias, count), probs + bias
         ),
-        "the rotated part is stored, too": lambda n, y, h, c, r, b: (
-            cache_bytes(n, y, h, c, 0, b)
+        "the bias is missing in the choice": lambda probs, bias, count: row(
+            best(probs, count), probs
         ),
-        "one latent serves all heads": lambda n, y, h, c, r, b: (
-            h * cache_bytes(n, y, h, c, r, b)
+        "the shares of the chosen ones sum to one": (
+            lambda probs, bias, count: row(
+                best(probs + bias, count), probs, to_one=False
+            )
         ),
-        "one rotated part serves all heads": lambda n, y, h, c, r, b: (
-            cache_bytes(n, y, h, c, h * r, b)
+        "these are the worst, not the best": lambda probs, bias, count: row(
+            best(-probs - bias, count), probs
         ),
-        "these are bits; a byte has eight": lambda *given: (
-            8 * cache_bytes(*given)
+        "experts that are not chosen get zero": lambda probs, bias, count: (
+            probs / probs[best(probs + bias, count)].sum()
         ),
-        "each layer has a cache of its own": lambda n, y, *rest: cache_bytes(
-            n, 1, *rest
+        "the bias is taken off, not added": lambda probs, bias, count: row(
+            best(probs - bias, count), probs
         ),
-        "each token leaves a latent": lambda n, *rest: cache_bytes(1, *rest),
+        "sigmoids are divided by their sum, without a softmax": (
+            lambda probs, bias, count: row(
+                best(probs + bias, count), softmax(probs)
+            )
+        ),
     },
-    otherwise="a latent and a rotated part for each token and layer",
+    otherwise="choose by probs + bias; divide what probs says of the chosen",
 )

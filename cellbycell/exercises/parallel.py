@@ -85,39 +85,39 @@ check_fused_part = Exercise(
 )
 
 
-# 3: the positions of a zigzag
+# 3: what a machine holds
 
 
-def pieces(join=lambda first, last: [first, last], last=lambda r, n: -1 - r):
-    """Return an answer that takes another last piece, or joins otherwise."""
-
-    def zigzag_positions(length, rank, size):
-        parts = np.split(np.arange(length), 2 * size)
-        both = join(parts[rank], parts[last(rank, size)])
-        return np.concatenate(both)
-
-    return zigzag_positions
+def held(kinds=((2, 3), (2, 2), (12, 1)), divided=lambda n, size: n / size):
+    """Return an answer; kinds: bytes, and the stage that cuts them."""
+    return lambda stage, size: sum(
+        divided(n, size) if stage >= cut else n for n, cut in kinds
+    )
 
 
-check_zigzag_positions = Exercise(
+check_bytes_held = Exercise(
     number=3,
-    right=pieces(),
-    cases=lambda: [(24, 1, 4), (16, 0, 2), (12, 2, 3)],
+    right=held(),
+    cases=lambda: [(2, 4), (0, 8), (1, 2), (3, 64), (1, 16)],
     mistakes={
-        "these are blocks: early machines would wait": (
-            lambda length, rank, size: np.split(np.arange(length), size)[rank]
+        "stage 1 cuts Adam's state, and the weights come last": held(
+            ((2, 1), (2, 2), (12, 3))
         ),
-        "tokens in turn are not zigzag": lambda length, rank, size: np.arange(
-            length
-        )[rank::size],
-        "the second piece is counted from the back": pieces(
-            last=lambda rank, size: size + rank
+        "each stage goes on cutting what the one before has cut": (
+            lambda stage, size: 16 - (0, 12, 2, 2)[stage] * (1 - 1 / size)
         ),
-        "the pieces are in the other order": pieces(lambda a, b: [b, a]),
-        "the back is read backwards": pieces(lambda a, b: [a, b[::-1]]),
-        "positions count from 0": lambda *given: pieces()(*given) + 1,
+        "nothing is cut in stage 0": held(((2, 2), (2, 1), (12, 0))),
+        "this is what all machines hold together": (
+            lambda stage, size: size * held()(stage, size)
+        ),
+        "a machine holds its piece, and not what the others hold": held(
+            divided=lambda n, size: n * (size - 1) / size
+        ),
+        "what is cut has not vanished: a piece of it stays": held(
+            divided=lambda n, size: 0
+        ),
     },
-    otherwise="piece rank from the front, and piece rank from the back",
+    otherwise="2 of weights, 2 of gradients and 12 of Adam, cut from the last",
 )
 
 

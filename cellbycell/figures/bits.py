@@ -1,8 +1,16 @@
-"""The moving pictures of *Fewer bits*."""
+"""The moving pictures of *Fewer bits*, and what SmolLM2 loses by rounding.
+
+`python -m benchmarks.bits` has written the losses.
+"""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from .moving import show_break, show_states
+from .moving import show_states
 from .parts import svg_image, svg_texts
 
 STROKES = {
@@ -10,6 +18,23 @@ STROKES = {
     "moves": "stroke:#b0b0b0",
     "levels": "stroke:#b25706",
 }
+
+
+FILE = Path(__file__).parents[1] / "data" / "bits.json"
+
+
+@cache
+def rounded_smol() -> dict[str, Any]:
+    """Return the losses of SmolLM2 on a text, rounded in many ways.
+
+    Returns
+    -------
+    dict
+        text; exact; weights: a group ("32", "row", "tensor"), then bits;
+        answers: bits; kinds: in three bits alone; activations: a group;
+        cache: bits, then of the keys and of the values.
+    """
+    return json.loads(FILE.read_text("utf-8"))
 
 
 def show_levels(weights, with_outlier):
@@ -69,58 +94,4 @@ def show_levels(weights, with_outlier):
         ],
         state,
         draw,
-    )
-
-
-def show_unsorted(models, tensors, read, prompts, logits, losses, texts):
-    """Return what is written before and after rows are not sorted back.
-
-    Parameters
-    ----------
-    models
-        The two that were loaded from files, in PyTorch.
-    tensors
-        {name: array} of the exact model.
-    read
-        The same of each file, in two dicts.
-    prompts, logits
-        Ids (B, T), and the exact model's logits, (B, T, N).
-    losses, texts
-        On held-out rows, and what is written, of the two.
-
-    Returns
-    -------
-    IPython.display.HTML
-        What a notebook shows.
-    """
-    passed = []
-    for model, found, loss in zip(models, read, losses, strict=True):
-        gaps = [
-            (model(prompts[:, :n])[:, -1] - logits[:, n - 1])
-            .abs()
-            .max()
-            .item()
-            for n in (1, 2)
-        ]
-        pairs = [(found[name], w) for name, w in tensors.items()]
-        passed.append(
-            {
-                "all names and shapes": found.keys() == tensors.keys()
-                and all(x.shape == w.shape for x, w in pairs),
-                "each tensor's mean, norm and largest weight": all(
-                    np.isclose(f(x), f(w), rtol=1e-4, atol=1e-6)
-                    for x, w in pairs
-                    for f in (np.mean, np.linalg.norm, np.max)
-                ),
-                "the logits after one token": gaps[0] < 0.01,
-                "the logits after two tokens": gaps[1] < 0.01,
-                "the held-out loss is below 2.3": loss < 2.3,
-            }
-        )
-    return show_break(
-        "bits-mistake",
-        *([[text] for text in each] for each in texts),
-        passed,
-        "The weights are right, only in another order, and one token alone "
-        "does not ask for the order.",
     )

@@ -140,63 +140,49 @@ def draw_product(x, w, x_scale, w_scale):
     return picture
 
 
-def draw_levels(all_bits):
-    """Return the levels of a group for several numbers of bits."""
-    picture = Picture(
-        18 + 30 * len(all_bits),
-        "Rulers from minus the largest weight to the largest: "
-        + ", ".join(f"{2**b - 1} levels with {b} bits" for b in all_bits),
-    )
-    for i, bits in enumerate(all_bits):
-        y, top = 24 + 30 * i, 2 ** (bits - 1) - 1
-        picture.text(50, y + 5, f"{bits} bits", at="end")
-        picture.line((66, y), (306, y), role="mask", width=1)
-        for q in range(-top, top + 1):
-            x = 186 + 120 * q / top
-            wide = 2 if top < 20 else 1
-            picture.line((x, y - 8), (x, y + 8), role="key", width=wide)
-        text = f"{2 * top + 1} levels"
-        picture.text(316, y + 5, text, at="start", size=12)
-    return picture
-
-
 def draw_block(block):
-    """Return a block of Q4_0: its scale, and two weights in a byte.
+    """Return a block of Q4_1: scale, minimum, and two weights in a byte.
 
-    block (18,): bytes whose scale is 1.
+    block (20,): bytes.
     """
-    first = int(block[2])
+    scale, least = (float(x) for x in block[:4].view("<f2"))
+    first = int(block[4])
     low, high = first & 15, first >> 4
     picture = Picture(
         196,
-        f"18 bytes: two for the scale, and sixteen with two weights each. "
-        f"The first of them, {first:02x}, has weight 1 in its low nibble, "
-        f"{low - 8}, and weight 17 in its high one, {high - 8}.",
+        "20 bytes: two for the scale, two for the minimum, and sixteen with "
+        f"two weights each. The first of these, {first:02x}, has {low} for "
+        f"weight 1 in its low nibble, and {high} for weight 17 in its high "
+        "one.",
     )
     for i, byte in enumerate(block):
-        role = "key" if i < 2 else "query"
-        box = Box(4 + 20.6 * i, 30, 20.6, 24)
-        picture.rect(box, _filled(role, 0.35 if i == 2 else 0.12), 0)
+        role = "key" if i < 2 else "value" if i < 4 else "query"
+        box = Box(4 + 18.6 * i, 30, 18.6, 24)
+        picture.rect(box, _filled(role, 0.35 if i == 4 else 0.12), 0)
         picture.text(box.top[0], 46, f"{int(byte):02x}", size=12)
-    picture.text(4, 18, "scale", role="key", at="start")
-    text = "16 bytes, 32 weights"
-    picture.text(210, 18, text, role="query")
-    x = 4 + 20.6 * 2.5
-    picture.line((x, 54), (x, 64), (250, 64), role="query")
-    for end in (120, 250):
+    picture.text(4, 18, "s", role="key", at="start", bold=True)
+    picture.text(41, 18, "m", role="value", at="start", bold=True)
+    picture.text(220, 18, "16 bytes, 32 weights", role="query")
+    x = 4 + 18.6 * 4.5
+    picture.line((x, 54), (x, 64), (275, 64), role="query")
+    for end in (95, 275):
         picture.arrow((end, 64), (end, 72), role="query")
-    for name, value, left in (("high", high, 60), ("low", low, 190)):
-        box = Box(left, 72, 120, 46)
+    for name, whole, left, at in (
+        ("high", high, 4, 17), ("low", low, 192, 1)
+    ):  # fmt: skip
+        box = Box(left, 72, 182 if name == "high" else 180, 46)
         picture.rect(box, _filled("query", 0.2), 3)
-        picture.text(box.top[0], 90, f"{name} nibble", size=12)
-        text = f"{value:x}: {value} − 8 = {value - 8}"
-        picture.text(box.top[0], 109, text.replace("= -", "= −"))
-        at = 17 if name == "high" else 1
+        picture.text(box.top[0], 90, f"{name} nibble: q = {whole}", size=12)
+        found = f"{scale:.5f} · {whole} + {least:.4f}"
+        text = found.replace("+ -", "− ").replace("-", "−")
+        picture.text(box.top[0], 109, text, size=12)
         picture.arrow((box.bottom[0], 118), (box.bottom[0], 142), role="query")
-        picture.text(box.bottom[0], 158, f"weight {at}", bold=True)
+        value = f"{scale * whole + least:.4f}".replace("-", "−")
+        text = f"weight {at}: {value}"
+        picture.text(box.bottom[0], 158, text, bold=True)
     bits = 8 * len(block) / 32
     picture.text(
-        190, 186, f"18 bytes × 8 / 32 weights = {bits:g} bits a weight",
+        190, 186, f"20 bytes × 8 / 32 weights = {bits:g} bits a weight",
         size=12,
     )  # fmt: skip
     return picture
@@ -212,9 +198,9 @@ def draw_file():
     )
     rows = (
         ("GGUF, version, two counts", "token", 26),
-        ("metadata: llama.block_count = 2", "token", 26),
-        ("blk.0.attn_q   64, 64   Q4_0", "key", 26),
-        ("blk.0.attn_k   64, 32   Q4_0", "value", 26),
+        ("metadata: llama.block_count = 30", "token", 26),
+        ("blk.0.attn_q   576, 576   Q4_1", "key", 26),
+        ("blk.0.attn_k   576, 192   Q4_1", "value", 26),
     )
     y = 4
     boxes = []
@@ -242,62 +228,4 @@ def draw_file():
             box.right, (out, box.right[1]),
             (out, level), (x, level), (x, y), role=role,
         )  # fmt: skip
-    return picture
-
-
-def draw_sorted(order, heads):
-    """Return the rows of heads, sorted from halves to neighbours.
-
-    order (F,): which row of the halves stands at each place.
-    """
-    count = len(order)
-    own = count // heads
-    picture = Picture(
-        150,
-        f"Rows 0 to {count - 1} of {heads} heads above; below, each head's "
-        "rows in the order "
-        + ", ".join(map(str, order))
-        + ": the two halves of a head have become neighbours.",
-    )
-    step = 330 / count
-    places = [40 + step * (i + 0.12) + 8 * (i // own) for i in range(count)]
-    wide = 0.8 * step
-    for y, rows in ((24, range(count)), (104, order)):
-        for x, row in zip(places, rows, strict=True):
-            role = "query" if row % own < own // 2 else "key"
-            picture.rect(Box(x, y, wide, 24), _filled(role, 0.2))
-            picture.text(x + wide / 2, y + 17, row)
-    for i, row in enumerate(order):
-        role = "query" if row % own < own // 2 else "key"
-        start, end = places[row] + wide / 2, places[i] + wide / 2
-        picture.arrow((start, 50), (end, 102), role=role, width=1)
-    for head in range(heads):
-        middle = (places[own * head] + places[own * head + own - 1] + wide) / 2
-        picture.text(middle, 14, f"head {head}", size=12)
-    picture.text(4, 14, "halves", at="start", size=12)
-    picture.text(
-        4, 145, "neighbours: the pairs that turn", at="start", size=12
-    )
-    return picture
-
-
-def draw_added(added):
-    """Return what fewer bits add to a loss.
-
-    added: {bits: what the loss is larger by}.
-    """
-    told = ", ".join(f"{b} bits {x:.2f}" for b, x in added.items())
-    picture = Picture(
-        20 + 30 * len(added),
-        f"Bars of what is added to the loss: {told}.",
-    )
-    largest = max(added.values())
-    picture.text(70, 14, "added to the loss", at="start", size=12)
-    for i, (bits, more) in enumerate(added.items()):
-        y = 22 + 30 * i
-        picture.text(58, y + 16, f"{bits} bits", at="end")
-        box = Box(70, y, max(256 * more / largest, 1), 22)
-        picture.rect(box, _filled("wrong", 0.4), 1)
-        text = f"{more:.2f}"
-        picture.text(box.right[0] + 8, y + 16, text, at="start")
     return picture

@@ -1,7 +1,12 @@
 """The moving pictures of *Twenty models, one decoder*."""
 
+from pathlib import Path
+
 from .families_decoder import column_parts, draw_columns
 from .moving import show_break, show_states
+
+# What the newest decoders have: `python -m benchmarks.traits`.
+TRAITS = Path(__file__).parent.parent / "data" / "traits.json"
 
 
 def show_families(configs, others, start):

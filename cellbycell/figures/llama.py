@@ -88,49 +88,10 @@ def draw_blocks():
     return picture
 
 
-def draw_gates(named, marked=()):
-    """Return SwiGLU once or twice, each with the matrices in its places.
-
-    named: {title: the names in the places of gate, up and down}; marked:
-    the titles with a mistake.
-    """
-    told = "; ".join(f"{t}: {', '.join(n)}" for t, n in named.items())
-    picture = Picture(
-        150 * len(named),
-        "SwiGLU. A vector x goes through two matrices that widen; the first "
-        "then through SiLU; both are multiplied entry by entry, and a third "
-        f"matrix narrows the product. In the three places: {told}.",
-    )
-    for i, (title, (gate, up, down)) in enumerate(named.items()):
-        top = 150 * i
-        role = "wrong" if title in marked else NEW
-        picture.text(4, top + 18, title, role=role, at="start", bold=True)
-        x = picture.token(4, top + 72, "x", width=32)
-        first = picture.layer(74, top + 36, 84, gate, role)
-        other = picture.layer(74, top + 104, 84, up, role)
-        bend = picture.layer(180, top + 36, 56, "SiLU", OLD)
-        last = picture.layer(288, top + 70, 84, down, OLD)
-        for box in (first, other):
-            y = box.left[1]
-            points = x.right, (54, x.right[1]), (54, y), box.left
-            picture.arrow(*points, width=1.2)
-        picture.arrow(first.right, bend.left, width=1.2)
-        times = (256, top + 84)
-        for box in (bend, other):
-            y = 76 if box is bend else 92
-            points = box.right, (256, box.right[1]), (256, top + y)
-            picture.arrow(*points, width=1.2)
-        style = f"stroke:{colour(None)};stroke-width:1.5"
-        picture.rect(Box(248, top + 76, 16, 16), style, radius=8)
-        picture.text(256, times[1] + 4.5, "×")
-        picture.arrow((264, times[1]), last.left, width=1.2)
-    return picture
-
-
 def draw_heads(config):
     """Return the way through attention whose key heads are shared.
 
-    config: of six heads with three key heads.
+    config: of at most nine heads.
     """
     heads, keys, wide = config.num_heads, config.key_heads, config.d_head
     share = heads // keys
@@ -157,7 +118,7 @@ def draw_heads(config):
         step = width / count
         for i in range(count):
             chip = left + i * step + 1
-            name = f"{role[0]}{i + 1}"
+            name = f"{role[0]}{i + 1}" if step > 24 else i + 1
             picture.token(chip, 94, name, role, width=step - 2)
         picture.arrow((middle, 80), (middle, 92), role=role, width=1.2)
         if role != "value":
@@ -187,39 +148,10 @@ def draw_heads(config):
     return picture
 
 
-def draw_chunks(sizes):
-    """Return a text read in chunks: which positions are new, which kept."""
-    length, place = sum(sizes), 0
-    told, rows = [], []
-    for size in sizes:
-        rows.append((place, place + size))
-        told.append(f"{place} kept, {size} new")
-        place += size
-    picture = Picture(
-        22 + 40 * len(sizes),
-        f"{length} positions in {len(sizes)} calls: {'; '.join(told)}. The "
-        "positions of new tokens go on where the cache ends.",
-    )
-    step = 296 / length
-    picture.text(4, 14, "call", at="start", size=12)
-    picture.text(80, 14, "position", at="start", size=12)
-    for r, (kept, end) in enumerate(rows):
-        y = 24 + 40 * r
-        picture.text(4, y + 17, r + 1, at="start")
-        for i in range(end):
-            role = "query" if i >= kept else "mask"
-            box = picture.token(80 + i * step, y, i, role, width=step - 4)
-            if i >= kept:
-                style = f"fill:{colour(role)};fill-opacity:.16"
-                picture.rect(box, style, radius=12)
-        picture.text(32, y + 17, "new", role="query", at="start", size=12)
-    return picture
-
-
 def draw_names(shapes):
     """Return the parts of a Llama with their names in a checkpoint.
 
-    shapes: {name: shape}, of a Llama whose last layer is its own.
+    shapes: {name: shape}.
     """
     rows = [
         ("embed_tokens", "embedding"), ("input_layernorm", "norm"),
@@ -233,10 +165,11 @@ def draw_names(shapes):
         part = name.split(".")[-2]
         if "layers" not in name or ".0." in name:
             found[part] = str(tuple(shape))
+    rows = [row for row in rows if row[0] in found]  # a tied one has no head
     told = ", ".join(f"{name} {found[name]}" for name, _ in rows)
     count = sum(name.endswith("q_proj.weight") for name in shapes)
     picture = Picture(
-        392,
+        32 + 30 * len(rows),
         "The parts of a Llama in the order of the data, each with its name "
         f"in a checkpoint and its shape: {told}.",
     )
@@ -297,36 +230,6 @@ def draw_file(name, entry):
     each = count // rows // columns
     text = f"= {rows} × {columns} numbers of {each} bytes"
     picture.text(376, 188, text, at="end")
-    return picture
-
-
-def draw_match(shapes, missing, over):
-    """Return the tensors that a config asks for, against those of a file.
-
-    shapes: {name: shape}; missing: the name that the file lacks; over: the
-    one that the config does not ask for.
-    """
-    picture = Picture(
-        34 + 34 * len(shapes),
-        f"Left what the config asks for, right what the file has. {missing} "
-        f"is missing in the file, {over} is left over; the others are joined "
-        "by a line, with one shape.",
-    )
-    picture.text(83, 18, "the config asks", bold=True)
-    picture.text(297, 18, "the file has", bold=True)
-    for i, (name, shape) in enumerate(shapes.items()):
-        y, ends = 30 + 34 * i, []
-        for x, lacks in ((4, over), (218, missing)):
-            if name != lacks:
-                text = f"{name} {tuple(shape)}"
-                role = "wrong" if name in (missing, over) else "value"
-                ends.append(picture.layer(x, y, 158, text, role, 26))
-        if len(ends) == 2:
-            picture.line(ends[0].right, ends[1].left, role="value")
-        elif name == missing:
-            picture.text(218, y + 17, "missing", role="wrong", at="start")
-        else:
-            picture.text(162, y + 17, "left over", role="wrong", at="end")
     return picture
 
 

@@ -1,4 +1,4 @@
-"""The moving pictures of *Experts*."""
+"""The moving picture of *Experts*, and a plot."""
 
 from .moving import show_states
 from .parts import table_cell, table_head
@@ -55,3 +55,24 @@ def show_loads(loads):
         state,
         draw,
     )
+
+
+def plot_kinds(maps):
+    """Draw where the rows of each kind go.
+
+    Parameters
+    ----------
+    maps
+        {title: shares, (kinds, experts)}, each row sums to one.
+    """
+    import matplotlib.pyplot as plt
+
+    fig, axes = plt.subplots(
+        1, len(maps), figsize=(6.4, 3.0), layout="constrained", sharey=True
+    )
+    for ax, (title, shares) in zip(axes, maps.items(), strict=True):
+        image = ax.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+        ax.set_title(title, fontsize=10)
+        ax.set_xlabel("expert")
+    axes[0].set_ylabel("kind of rows")
+    fig.colorbar(image, ax=axes, label="share of the rows")

@@ -179,3 +179,31 @@ def draw_bias(scores, biases, count):
         picture.text(x, 186, f"{scores[e]:g} / {total:g}", role="value")
     picture.text(236, 204, "of the scores, not of the sums", size=12)
     return picture
+
+
+def draw_read(read, num_experts):
+    """Return bars of how many experts batches read.
+
+    read: {tokens of the batch: experts, on average}, the smallest first.
+    """
+    told = ", ".join(f"with {n}, {size:.0f}" for n, size in read.items())
+    picture = Picture(
+        34 * len(read) + 36,
+        f"Bars: of {num_experts} experts, so many are read by tokens; {told}.",
+    )
+    for i, (tokens, size) in enumerate(read.items()):
+        y = 26 + 34 * i
+        name = f"{tokens} token{'s' * (tokens > 1)}"
+        picture.text(82, y + 14, name, at="end")
+        whole, part = (
+            Box(92, y, 240, 20),
+            Box(92, y, 240 * size / num_experts, 20),
+        )
+        picture.rect(whole, f"stroke:{colour('mask')};fill:none", radius=1)
+        style = f"fill:{colour('value')};fill-opacity:.55"
+        picture.rect(part, style, radius=1)
+        picture.text(340, y + 14, f"{size:.0f}", at="start")
+    picture.text(
+        92, 16, f"of {num_experts} experts are read", at="start", size=12
+    )
+    return picture

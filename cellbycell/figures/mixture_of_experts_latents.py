@@ -1,4 +1,4 @@
-"""The drawings of *Experts in earnest*: a collapse, latents, a capacity."""
+"""The drawings of *Experts in earnest*: a collapse, latents, chosen keys."""
 
 import numpy as np
 
@@ -176,37 +176,40 @@ def draw_imitation(letters):
     return picture
 
 
-def draw_capacity(asks, capacity):
-    """Return who is served by one expert, in turn and first choices first.
+def draw_chosen(scores, count):
+    """Return the scores of an indexer, and the keys that are chosen by them.
 
-    asks: (token, which choice it is) of those who ask this expert, in turn;
-    capacity: how many are served.
+    scores (T, T): whole numbers; count: of keys for each query.
     """
+    scores = np.array(scores, float)
+    size = len(scores)
+    future = np.triu(np.ones((size, size), bool), 1)
+    scores[future] = np.nan
+    order = np.argsort(np.where(future, np.inf, -scores), 1)[:, :count]
+    kept = np.zeros((size, size))
+    np.put_along_axis(kept, order, 1, 1)
+    kept[future] = np.nan
+    told = "; ".join(
+        f"query {t}: {', '.join(str(s) for s in np.flatnonzero(row == 1))}"
+        for t, row in enumerate(kept)
+    )
     picture = Picture(
-        212,
-        f"{len(asks)} tokens ask one expert with {capacity} places. Served "
-        "in turn, the last token gets nothing. With first choices first, it "
-        "gets a place, and the first token, a second choice, loses its own.",
+        210,
+        "Two maps of queries and keys, the future hatched. Left the indexer's "
+        f"scores, right the {count} best keys of each query. {told}.",
     )
-    ways = (
-        ("in turn", asks),
-        ("first choices first", sorted(asks, key=lambda ask: ask[1])),
-    )
-    for way, (title, line) in enumerate(ways):
-        y = 10 + 100 * way
-        served = line[:capacity]
-        picture.text(4, y + 10, title, at="start", bold=True)
-        box = Box(2, y + 20, 94 * capacity + 2, 60)
-        picture.frame(box)
-        for i, (token, choice) in enumerate(line):
-            good = (token, choice) in served
-            role = "value" if good else "wrong"
-            chip = picture.token(
-                8 + 94 * i + 4 * (not good), y + 28, f"token {token}", role,
-                width=84 - 4 * (not good),
-            )  # fmt: skip
-            word = "first" if choice == 1 else "second"
-            picture.text(chip.bottom[0], y + 70, f"{word} choice", size=12)
-        x = 8 + 94 * capacity + 44
-        picture.text(x, y + 92, "dropped", role="wrong", size=12)
+    ticks = [str(t) for t in range(size)]
+    for x, title, numbers, texts, role in (
+        (30, "the indexer's scores", scores / np.nanmax(scores),
+         [[f"{n:g}" if n == n else "" for n in row] for row in scores],
+         "query"),
+        (226, "the keys that are read", kept,
+         [["" if n != 1 else "k" for n in row] for row in kept], "key"),
+    ):  # fmt: skip
+        picture.text(x + 70, 18, title, bold=True)
+        picture.matrix(
+            x, 54, numbers, role, texts=texts, rows=ticks, columns=ticks,
+            cell=28, height=26,
+        )  # fmt: skip
+    picture.text(190, 204, "rows are queries, columns keys", size=12)
     return picture

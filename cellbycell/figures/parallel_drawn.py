@@ -7,6 +7,81 @@ from .draw import Box, Picture, colour
 MACHINES = "query", "key", "value", "output"  # a colour for each machine
 
 
+def draw_stages(size, kinds, stages):
+    """Return what each machine holds of a weight's bytes, stage by stage.
+
+    size: how many machines; kinds: {name: bytes} of weights, gradients and
+    the optimiser; stages: names, each of which cuts one kind more, from the
+    last one on.
+    """
+    total, unit, wide = sum(kinds.values()), 5, 94
+    held = [
+        sum(
+            count / size if i >= len(kinds) - stage else count
+            for i, count in enumerate(kinds.values())
+        )
+        for stage in range(len(stages))
+    ]
+    told = [f"{n}: {b:g} bytes" for n, b in zip(stages, held, strict=True)]
+    picture = Picture(
+        52 + 48 * len(stages),
+        f"{size} machines beside each other, and what each holds of a "
+        f"weight's {total} bytes: " + "; ".join(told) + ". What is cut is "
+        "held in pieces, each by one machine.",
+    )
+    for m in range(size):
+        x, role = 6 + wide * m, MACHINES[m]
+        picture.text(x, 14, f"machine {m}", role=role, at="start", size=12)
+        for stage in range(len(stages)):
+            y, left = 40 + 48 * stage, x
+            for i, count in enumerate(kinds.values()):
+                box = Box(left, y, unit * count, 20)
+                paint = f"fill:{colour(role)};fill-opacity:{0.8 - 0.25 * i:g}"
+                own = box
+                if i >= len(kinds) - stage:
+                    share = box.width / size
+                    own = Box(left + m * share, y, share, 20)
+                picture.rect(own, paint, 0)
+                picture.rect(box, f"stroke:{colour(role)};fill:none", 0)
+                left += box.width
+    for stage, name in enumerate(stages):
+        y = 34 + 48 * stage
+        picture.text(6, y, name, at="start", size=12)
+        text = f"{held[stage]:g} bytes each"
+        picture.text(374, y, text, at="end", bold=True, size=12)
+    y = 48 + 48 * len(stages)
+    named = ", ".join(f"{name} {count}" for name, count in kinds.items())
+    picture.text(190, y, f"from left to right: {named}", size=12)
+    return picture
+
+
+def draw_swap(size):
+    """Return tokens and heads on machines, before and after an all-to-all."""
+    picture = Picture(
+        66 + 22 * size,
+        "Two squares of tokens by heads. On the left each machine has a row, "
+        "all heads of a token; on the right a column, a head of all tokens.",
+    )
+    names = [str(i) for i in range(size)]
+    ones, y = np.ones(size), 44
+    for m, role in enumerate(MACHINES[:size]):
+        picture.matrix(
+            62, y + 22 * m, ones[None], role, texts=[[m] * size], rows=[m]
+        )
+        picture.matrix(
+            250 + 30 * m, y, ones[:, None], role, texts=[[m]] * size
+        )
+    for left in (62, 250):
+        picture.text(left + 15 * size, 14, "heads", size=12)
+        for i, name in enumerate(names):
+            picture.text(left + 15 + 30 * i, 36, name, size=12)
+    middle = y + 11 * size
+    picture.text(22, middle + 4, "tokens", size=12)
+    picture.arrow((62 + 30 * size + 6, middle), (244, middle))
+    picture.text(190, y + 22 * size + 18, "in a cell: its machine", size=12)
+    return picture
+
+
 def draw_means(first, second):
     """Return the numbers of two machines, and two means of their means.
 

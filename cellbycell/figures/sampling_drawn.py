@@ -81,64 +81,53 @@ def _bars(
     return boxes
 
 
-def draw_cut(words, probs, rule, setting):
-    """Return where a rule cuts the bars, and the bars that are left.
+def draw_rules(words, probs, rules):
+    """Return where three rules cut the same bars.
 
-    probs (N,), sorted downwards; rule: "k", "p" or "min-p", with its setting.
+    probs (N,), sorted downwards; rules: the settings of "k", "p", "min-p".
     """
     probs = np.asarray(probs, float)
     before = np.cumsum(probs) - probs
-    limit = setting * probs[0]
-    kept = {
-        "k": np.arange(len(probs)) < setting,
-        "p": before < setting,
-        "min-p": probs >= limit,
-    }[rule]
-    left_over = probs * kept / probs[kept].sum()
-    texts = {
-        "k": [str(i + 1) for i in range(len(probs))],
-        "p": [_share(x) for x in before],
-        "min-p": [_share(p / probs[0]) for p in probs],
-    }[rule]
-    names = [word for word, stays in zip(words, kept, strict=True) if stays]
+    ranks = np.arange(len(probs)) + 1
+    rows = [
+        ("k", "the rank", ranks <= rules["k"], ranks),
+        ("p", "the sum before it", before < rules["p"], before),
+        (
+            "min-p",
+            "its share of the best",
+            probs >= rules["min-p"] * probs[0],
+            probs / probs[0],
+        ),
+    ]
+    told = "; ".join(
+        f"{rule} = {rules[rule]:g} keeps {kept.sum()}"
+        for rule, _, kept, _ in rows
+    )
     picture = Picture(
-        184,
-        f"Five bars, {', '.join(words)}, cut by {rule} = {setting:g}: "
-        f"{', '.join(names)} stay, and their bars grow until they sum to 1: "
-        + ", ".join(_share(x) for x in left_over[kept])
-        + ".",
+        112 * len(rows) + 26,
+        f"The same five bars, {', '.join(words)}, three times: {told}.",
     )
-    floor, step, second = 138, 34, 206
-    tall = 140
-    line = floor - tall * limit if rule == "min-p" else floor
-    _bars(picture, probs, kept, 6, floor, tall, texts=texts, above=line)
-    after = [_share(x) for x in left_over[kept]]
-    picture.text(6 + 170 / 2, 18, f"{rule} = {setting:g}", bold=True)
-    picture.text(second + 170 / 2, 18, "what is drawn from", bold=True)
-    for start, bars in ((6, probs), (second, left_over)):
-        picture.line((start - 3, floor), (start + 167, floor), width=1)
-        for i, word in enumerate(words):
-            if bars[i]:
-                x = start + i * step + 14
-                picture.text(x, floor + 16, word, size=11)
-    count = int(kept.sum())
-    if rule != "min-p":
-        x = 6 + count * step - 3
-        picture.line((x, 30), (x, floor), role="wrong", width=2, dashed=True)
-    else:
-        picture.line(
-            (3, line), (173, line), role="wrong", width=2, dashed=True
+    left, step, tall = 134, 49, 124
+    for r, (rule, text, kept, over) in enumerate(rows):
+        floor = 104 + 112 * r
+        limit = floor - tall * rules["min-p"] * probs[0]
+        line = limit if rule == "min-p" else floor
+        picture.text(
+            4, floor - 44, f"{rule} = {rules[rule]:g}", at="start", bold=True
         )
-    picture.arrow((178, 84), (200, 84))
-    _bars(
-        picture, left_over[kept], kept[kept], second, floor, tall, texts=after
-    )
-    said = {
-        "k": "over each bar: its rank",
-        "p": "over each bar: the sum before it",
-        "min-p": "over each bar: its share of the best",
-    }[rule]
-    picture.text(6, 176, said, at="start", size=12)
+        picture.text(4, floor - 26, text, at="start", size=12)
+        _bars(
+            picture, probs, kept, left, floor, tall, step=step,
+            texts=[_share(x) for x in over], above=line,
+        )  # fmt: skip
+        picture.line((left - 4, floor), (left + 5 * step, floor), width=1)
+        x = left + int(kept.sum()) * step - 3
+        cut = ((x, floor - 74), (x, floor))
+        if rule == "min-p":
+            cut = ((left - 4, line), (left + 5 * step, line))
+        picture.line(*cut, role="wrong", width=2, dashed=True)
+    for i, word in enumerate(words):
+        picture.text(left + i * step + (step - 6) / 2, floor + 18, word)
     return picture
 
 

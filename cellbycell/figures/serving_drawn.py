@@ -3,11 +3,12 @@
 import json
 from pathlib import Path
 
-from .draw import Box, Picture
+from .draw import Box, Picture, colour
 
 # What SmolLM2 takes on one machine: `python -m benchmarks.serving`.
 FILE = Path(__file__).parent.parent / "data" / "serving.json"
 ROLES = ("query", "key", "value", "output")
+EMPTY = "fill:none;stroke:var(--book-text,#1d2433);stroke-opacity:0.25"
 
 
 def plot_ratios():
@@ -31,8 +32,6 @@ def plot_ratios():
 
 
 def _tint(role, share=0.25):
-    from .draw import colour
-
     return f"fill:{colour(role)};fill-opacity:{share};stroke:{colour(role)}"
 
 
@@ -54,7 +53,7 @@ def draw_flat(texts):
     ]
     cell = 330 / len(tokens)
     picture = Picture(
-        120 + cell * len(tokens),
+        104 + 12 * len(tokens),
         f"{len(texts)} texts in one row of {len(tokens)} tokens, with their "
         "positions, each text from 0 on. Below it the mask: each token sees "
         "its own text up to itself, so there is a triangle for each text.",
@@ -65,19 +64,12 @@ def draw_flat(texts):
         picture.rect(box, _tint(ROLES[n]), radius=2)
         picture.text(box.x + cell / 2, 43, x if x != " " else "␣")
         picture.text(box.x + cell / 2, 66, i, size=11)
-    top = 96
+    top, high = 96, 12
     picture.text(190, 88, "what each may see")
     for row, (n, i, _) in enumerate(tokens):
         for column, (m, j, _) in enumerate(tokens):
-            box = Box(25 + column * cell, top + row * cell, cell, cell)
-            seen = n == m and j <= i
-            style = (
-                _tint(ROLES[n], 0.45)
-                if seen
-                else (
-                    "fill:none;stroke:var(--book-text,#1d2433);stroke-opacity:0.15"
-                )
-            )
+            box = Box(25 + column * cell, top + row * high, cell, high)
+            style = _tint(ROLES[n], 0.45) if n == m and j <= i else EMPTY
             picture.rect(box, style, radius=0)
     return picture
 
@@ -117,13 +109,7 @@ def draw_pages():
             box = Box(x + 20 * slot, y + 20, 20, 24)
             used = page in owner and slot < start[page]
             role = ROLES[owner[page]] if page in owner else None
-            style = (
-                _tint(role, 0.5 if used else 0.08)
-                if role
-                else (
-                    "fill:none;stroke:var(--book-text,#1d2433);stroke-opacity:0.4"
-                )
-            )
+            style = _tint(role, 0.5 if used else 0.08) if role else EMPTY
             picture.rect(box, style, radius=2)
     return picture
 
@@ -141,15 +127,12 @@ def draw_prefix():
         "Two questions after one system prompt. The tables of both name the "
         "same two pages, which hold the prompt, and then a page of their own.",
     )
-    for row, (name, own) in enumerate(
-        {"first question": 7, "second": 4}.items()
-    ):
+    for row, (name, own) in enumerate({"first": 7, "second": 4}.items()):
         y = 20 + 110 * row
-        picture.text(10, y + 17, name, at="start")
+        picture.text(10, y + 17, f"{name} question", at="start")
         for n, page in enumerate((2, 5, own)):
             box = Box(130 + 60 * n, y, 44, 26)
-            role = "key" if n < 2 else ROLES[2 * row]
-            picture.rect(box, _tint(role))
+            picture.rect(box, _tint("key" if n < 2 else ROLES[2 * row]))
             picture.text(box.x + 22, y + 18, page)
     for n, text in enumerate(("system", "prompt")):
         box = Box(130 + 60 * n, 75, 44, 26)
@@ -157,10 +140,10 @@ def draw_prefix():
         picture.text(box.x + 22, 93, text, size=10)
         picture.arrow((box.x + 22, 46), (box.x + 22, 74), role="key")
         picture.arrow((box.x + 22, 130), (box.x + 22, 102), role="key")
-    for row, y in enumerate((75, 75)):
-        box = Box(250 + 70 * row, y, 60, 26)
+    for row, text in enumerate(("the first", "the second")):
+        box = Box(243 + 68 * row, 75, 62, 26)
         picture.rect(box, _tint(ROLES[2 * row], 0.5))
-        picture.text(box.x + 30, 93, ("its own", "its own")[row], size=10)
+        picture.text(box.x + 31, 92, text, size=10)
     picture.arrow((272, 46), (272, 74), role=ROLES[0])
-    picture.arrow((280, 130), (345, 102), role=ROLES[2])
+    picture.arrow((276, 130), (334, 102), role=ROLES[2])
     return picture

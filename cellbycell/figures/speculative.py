@@ -1,9 +1,19 @@
 """The moving pictures of *A draft and a judge*."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 
-from .moving import show_mistake, show_states
+from .moving import show_states
 from .parts import svg_image, svg_texts
+
+SENTENCE = (
+    "The harbour master kept two books. In the first he wrote down every ship "
+    "that came in: its name, its flag, what it carried, and how many men were "
+    "on board."
+)
+FILE = Path(__file__).parent.parent / "data" / "drafts.json"
 
 
 def show_judge(tokens, p, q):
@@ -75,44 +85,15 @@ def _bars(low, high, left):
     )
 
 
-def show_likeliest(ways, texts, whole, laws, rates):
-    """Return the bet on a draft that proposes its likeliest token.
+def read_drafts():
+    """Return what drafts from the text itself bring SmolLM2.
 
-    Parameters
-    ----------
-    ways
-        For each of the two drafts, whether its greedy text is the target's,
-        and whether a draft that is the target has everything accepted.
-    texts
-        What each writes, in two lists of texts.
-    whole
-        The law of a token that is asked for, (N,).
-    laws
-        The laws that the two have, (2, N).
-    rates
-        The shares of judged letters that are accepted.
+    `python -m benchmarks.drafts` writes it.
 
     Returns
     -------
-    IPython.display.HTML
-        What a notebook shows.
+    dict
+        By prompt: calls for 40 tokens, guessed and accepted tokens, and how
+        many times as fast it was in that run.
     """
-    passed = [
-        {
-            "the greedy text is the target's": is_greedy,
-            "a draft that is the target: all accepted": accepts_itself,
-            "six of ten judged letters are accepted": rate >= 0.6,
-            "each of the four tokens can come": (law > 0).all(),
-            "the law of a token is p": bool((law == whole).all()),
-        }
-        for (is_greedy, accepts_itself), law, rate in zip(
-            ways, laws, rates, strict=True
-        )
-    ]
-    return show_mistake(
-        "draft-mistake",
-        *([[text] for text in each] for each in texts),
-        passed,
-        "At temperature zero the likeliest token is what is drawn, and a "
-        "draft that is the target is accepted whatever it proposes.",
-    )
+    return json.loads(FILE.read_text("utf-8"))

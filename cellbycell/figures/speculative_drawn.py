@@ -362,3 +362,67 @@ def draw_lookup(words, size, count):
     middle = (first.x + final.right[0]) / 2
     picture.text(middle, 106, "guessed", role="key", size=12)
     return picture
+
+
+def draw_batch(faster):
+    """Return how many times as fast drafting is, for texts at once.
+
+    faster: {texts: times}.
+    """
+    told = ", ".join(
+        f"{times:.2f} with {rows}" for rows, times in faster.items()
+    )
+    picture = Picture(
+        184,
+        f"Bars of how many times as fast drafting is: {told} texts at once. "
+        "A line at 1 is plain decoding; the last two bars stay below it.",
+    )
+    floor, tall = 140, 66
+    for i, (rows, times) in enumerate(faster.items()):
+        x, role = 34 + 56 * i, "query" if times > 1.02 else "wrong"
+        role = "mask" if abs(times - 1) <= 0.02 else role
+        box = Box(x, floor - tall * times, 40, tall * times)
+        picture.rect(box, _filled(role, 0.4), 1)
+        picture.text(box.top[0], box.y - 6, f"{times:.2f}", size=12)
+        picture.text(box.top[0], floor + 17, rows)
+    picture.line((20, floor), (372, floor), role="mask", width=1)
+    y = floor - tall
+    picture.line((20, y), (372, y), role="mask", dashed=True)
+    picture.text(16, y + 4, "1", at="end", role="mask")
+    picture.text(196, 180, "texts at once", size=12)
+    return picture
+
+
+def draw_rows(held):
+    """Return the columns of a cache whose rows accepted unequally.
+
+    held: for each row, the position of each column; -1 for a rejected one.
+    """
+    told = "; ".join(
+        f"row {r}: " + " ".join("x" if at < 0 else str(at) for at in row)
+        for r, row in enumerate(held, 1)
+    )
+    wide = (380 - 46) / max(map(len, held))
+    picture = Picture(
+        28 + 32 * len(held),
+        "The columns of a cache, each with the position it has in its row, "
+        f"or a cross for a rejected token. {told}.",
+    )
+    for r, row in enumerate(held):
+        y = 8 + 32 * r
+        picture.text(40, y + 16, f"row {r + 1}", at="end")
+        for c, at in enumerate(row):
+            box = Box(46 + wide * c, y, wide, 22)
+            role = "wrong" if at < 0 else "query"
+            picture.rect(box, _filled(role, 0.16), 0)
+            if at < 0:
+                picture.line(
+                    (box.x, y + 22), (box.x + wide, y), role="wrong", width=1
+                )
+            else:
+                picture.text(box.top[0], y + 15.5, at, size=11)
+    picture.text(
+        46, 22 + 32 * len(held), "columns, in the order in which they were "
+        "read", at="start", size=12,
+    )  # fmt: skip
+    return picture

@@ -34,20 +34,6 @@ def attend_cached(x, layer, num_heads, cache=None):
     return merge_heads(output), (key, value)
 
 
-def attend_grouped(query, key, value, mask=None):
-    """Attention whose key heads serve several heads each.
-
-    query (B, H, T, K); key and value (B, C, S, K), H a multiple of C;
-    mask (T, S), True = may attend; output (B, H, T, K).
-    """
-    key_heads = key.shape[1]
-    groups = query.unflatten(1, (key_heads, -1))  # (B, C, H // C, T, K)
-    key = key[:, :, None]  # (B, C, 1, S, K)
-    value = value[:, :, None]  # (B, C, 1, S, K)
-    output, _ = attend(groups, key, value, mask)
-    return output.flatten(1, 2)  # (B, H, T, K)
-
-
 def _next_logits(model, written, cache, key_mask):
     """Return the logits of the next ids, (B, N), and the cache.
 
@@ -92,3 +78,17 @@ def generate(
             if has_ended.all():
                 break
     return written.to(token_ids.dtype)
+
+
+def attend_grouped(query, key, value, mask=None):
+    """Attention whose key heads serve several heads each.
+
+    query (B, H, T, K); key and value (B, C, S, K), H a multiple of C;
+    mask (T, S), True = may attend; output (B, H, T, K).
+    """
+    key_heads = key.shape[1]
+    groups = query.unflatten(1, (key_heads, -1))  # (B, C, H // C, T, K)
+    key = key[:, :, None]  # (B, C, 1, S, K)
+    value = value[:, :, None]  # (B, C, 1, S, K)
+    output, _ = attend(groups, key, value, mask)
+    return output.flatten(1, 2)  # (B, H, T, K)

@@ -8,8 +8,12 @@ import math
 
 import torch
 import torch.nn.functional as F
+from torch import nn
 
+from cellbycell.common.linear_attention import switches
+from cellbycell.pytorch.attention import attend
 from cellbycell.pytorch.cache import attend_grouped
+from cellbycell.pytorch.families import feed_forward, project, scale_rows
 from cellbycell.pytorch.multi_head_attention import merge_heads, split_heads
 from cellbycell.pytorch.rotary import rotary_halves
 
@@ -77,62 +81,120 @@ def unit(x, epsilon=1e-6):
     return x * torch.rsqrt(x.square().sum(-1, keepdim=True) + epsilon)
 
 
-def short_conv(x, kernel, past, bias=0.0):
+class StateModel(nn.Module):
+    """One head of attention with a rule: ids (B, T) to logits (B, T, N).
+
+    rule: "softmax" (no positions), "rotary", "sum", "fading", or "delta".
+    """
+
+    def __init__(self, vocab_size, d_model, d_head, rule):
+        super().__init__()
+        self.rule = rule
+        self.embedding = nn.Embedding(vocab_size, d_model)
+        self.query_proj = nn.Linear(d_model, d_head, bias=False)
+        self.key_proj = nn.Linear(d_model, d_head, bias=False)
+        self.value_proj = nn.Linear(d_model, d_model, bias=False)
+        self.gates = nn.Linear(d_model, 2)
+        if rule in ("softmax", "rotary"):  # which have no use for them
+            self.gates.requires_grad_(False)
+        self.linear = nn.Linear(d_model, vocab_size)
+
+    def forward(self, token_ids):
+        x, slots = self.embedding(token_ids), torch.arange(token_ids.shape[1])
+        query, key = self.query_proj(x), self.key_proj(x)  # each (B, T, K)
+        value = self.value_proj(x)  # (B, T, D)
+        pace, gate = self.gates(x).unbind(-1)  # each (B, T)
+        if self.rule in ("softmax", "rotary"):
+            if self.rule == "rotary":
+                query, key = (rotary_halves(y, slots) for y in (query, key))
+            output, _ = attend(query, key, value, slots <= slots[:, None])
+            return self.linear(x + output)
+        decay = -F.softplus(pace - 4) * (self.rule != "sum")  # (B, T)
+        state = x.new_zeros(len(x), key.shape[-1], x.shape[-1])
+        inputs = unit(query), unit(key), value, decay
+        if self.rule == "delta":
+            output, _ = delta_chunk(*inputs, gate.sigmoid(), state)
+        else:
+            output, _ = linear_chunk(*inputs, state)
+        return self.linear(x + output)
+
+
+def recall_loss(model, rows):
+    """Return the mean loss of the answers, the last quarter of rows (B, C)."""
+    answers = rows.shape[1] // 4
+    logits = model(rows[:, :-answers])[:, -answers:]  # (B, T, N)
+    return F.cross_entropy(logits.mT, rows[:, -answers:])  # ()
+
+
+def short_conv(x, kernel, past=None, bias=0.0):
     """Return SiLU of columns x (B, T, D) mixed over time, and the new past.
 
-    kernel (D, C): of the last C tokens; past (B, C - 1, D); bias (D,).
+    kernel (D, C): of the last C tokens; past (B, C - 1, D), zeros at first;
+    bias (D,).
     """
-    rows = torch.cat([past, x], dim=1)  # (B, C - 1 + T, D)
     width, seq_len = kernel.shape[1], x.shape[1]
+    if past is None:
+        past = x.new_zeros(len(x), width - 1, x.shape[-1])
+    rows = torch.cat([past, x], dim=1)  # (B, C - 1 + T, D)
     mixed = sum(rows[:, i : i + seq_len] * kernel[:, i] for i in range(width))
     return F.silu(mixed + bias), rows[:, seq_len:]
 
 
-def delta_net(x, weights, name, config, cache=None):
-    """Return the gated delta net of Qwen 3.5, (B, T, D), and its cache.
+def state_inputs(x, weights, name, config, past):
+    """Return query, key and value, each (B, H, T, ...), and the new past.
 
-    x (B, T, D); cache: rows of the convolution, and a state.
+    x (B, T, D); past: rows of the convolution, or None.
     """
-
-    def times(part):
-        return x @ weights[f"{name}.{part}.weight"].mT  # (B, T, C)
-
     heads, d_head = config.linear_num_key_heads, config.linear_key_head_dim
     groups = config.linear_num_value_heads // heads
+    wide = x @ weights[f"{name}.in_proj_qkv.weight"].mT  # (B, T, C)
     kernel = weights[f"{name}.conv1d.weight"][:, 0]  # (C, 4)
-    wide = times("in_proj_qkv")  # (B, T, C)
-    if cache is None:
-        past = wide.new_zeros(len(x), kernel.shape[1] - 1, wide.shape[-1])
-        state = (heads * groups, d_head, config.linear_value_head_dim)
-        cache = past, wide.new_zeros(len(x), *state)
-    wide, past = short_conv(wide, kernel, cache[0])
-    parts = [
-        heads * d_head,
-        heads * d_head,
-        wide.shape[-1] - 2 * heads * d_head,
-    ]
-    query, key, value = wide.split(parts, dim=-1)
+    wide, past = short_conv(wide, kernel, past)
+    ends = heads * d_head, 2 * heads * d_head
+    query, key, value = wide.tensor_split(ends, dim=-1)
     query, key = (
         unit(split_heads(y, heads)).repeat_interleave(groups, dim=1)
         for y in (query, key)
     )  # each (B, H, T, K)
     value = split_heads(value, heads * groups)  # (B, H, T, V)
-    pace = F.softplus(times("in_proj_a") + weights[f"{name}.dt_bias"])
-    decay = -(weights[f"{name}.A_log"].exp() * pace).mT  # (B, H, T)
-    beta = times("in_proj_b").sigmoid().mT  # (B, H, T)
-    query = query / math.sqrt(d_head)
-    inputs = query, key, value, decay, beta
-    output, state = in_chunks(delta_chunk, 64, *inputs, state=cache[1])
+    return query / math.sqrt(d_head), key, value, past
+
+
+def decay_and_beta(x, weights, name):
+    """Return what each token of x (B, T, D) chooses, each (B, H, T)."""
+    pace = x @ weights[f"{name}.in_proj_a.weight"].mT  # (B, T, H)
+    pace = F.softplus(pace + weights[f"{name}.dt_bias"])
+    decay = (-weights[f"{name}.A_log"].exp() * pace).mT  # (B, H, T)
+    beta = x @ weights[f"{name}.in_proj_b.weight"].mT  # (B, T, H)
+    beta = beta.sigmoid().mT  # (B, H, T)
+    return decay, beta
+
+
+def gated_output(output, x, weights, name, config):
+    """Return the heads' output (B, H, T, V), gated by x: (B, T, D)."""
     output = rms_rows(output, config.rms_norm_eps)
-    output = output * weights[f"{name}.norm.weight"]
-    gate = split_heads(times("in_proj_z"), heads * groups)  # (B, H, T, V)
-    output = merge_heads(output * F.silu(gate))
-    output = output @ weights[f"{name}.out_proj.weight"].mT  # (B, T, D)
-    return output, (past, state)
+    output = merge_heads(output * weights[f"{name}.norm.weight"])
+    gate = F.silu(x @ weights[f"{name}.in_proj_z.weight"].mT)  # (B, T, C)
+    output = output * gate  # (B, T, C)
+    return output @ weights[f"{name}.out_proj.weight"].mT  # (B, T, D)
 
 
-def gated_attention(x, weights, name, config, cache=None):
-    """Return the gated attention of Qwen 3.5, (B, T, D), and its cache.
+def delta_net(x, weights, name, config, cache=(None, None)):
+    """Return the gated delta net of Qwen 3.5, (B, T, D), and its cache.
+
+    x (B, T, D); cache: rows of the convolution, and a state.
+    """
+    past, state = cache
+    *inputs, past = state_inputs(x, weights, name, config, past)
+    if state is None:
+        state = torch.zeros_like(inputs[1].mT @ inputs[2])  # (B, H, K, V)
+    inputs += decay_and_beta(x, weights, name)
+    output, state = in_chunks(delta_chunk, 64, *inputs, state=state)
+    return gated_output(output, x, weights, name, config), (past, state)
+
+
+def attended_heads(x, weights, name, config, cache=None):
+    """Return what heads find, their gates, (B, H, T, K), and the cache.
 
     x (B, T, D); cache: keys and values (B, H, S, K) of the tokens before.
     """
@@ -160,10 +222,18 @@ def gated_attention(x, weights, name, config, cache=None):
         key = torch.cat([cache[0], key], dim=2)  # (B, C, S, K)
         value = torch.cat([cache[1], value], dim=2)  # (B, C, S, K)
     mask = slots <= slots[start:, None]  # (T, S)
-    output = attend_grouped(query, key, value, mask)
-    output = merge_heads(output * gate.sigmoid())
+    return attend_grouped(query, key, value, mask), gate, (key, value)
+
+
+def gated_attention(x, weights, name, config, cache=None):
+    """Return the gated attention of Qwen 3.5, (B, T, D), and its cache.
+
+    x (B, T, D); cache: keys and values (B, H, S, K) of the tokens before.
+    """
+    output, gate, cache = attended_heads(x, weights, name, config, cache)
+    output = merge_heads(output * gate.sigmoid())  # the one new line
     output = output @ weights[f"{name}.o_proj.weight"].mT  # (B, T, D)
-    return output, (key, value)
+    return output, cache
 
 
 def qwen35(token_ids, weights, config, cache=()):
@@ -172,28 +242,17 @@ def qwen35(token_ids, weights, config, cache=()):
     token_ids (B, T); weights: by their names in state_dict(); config: with
     the names of config.json; cache: empty at the start, then as returned.
     """
-
-    def norm(x, name):
-        scale = 1 + weights[f"{name}.weight"]  # (D,)
-        return rms_rows(x, config.rms_norm_eps) * scale
-
-    def times(x, name):
-        return x @ weights[f"{name}.weight"].mT  # (B, T, C)
-
-    def network(x, name):
-        gate = F.silu(times(x, f"{name}.gate_proj"))  # (B, T, F)
-        wide = gate * times(x, f"{name}.up_proj")  # (B, T, F)
-        return times(wide, f"{name}.down_proj")
-
+    parts = switches(config)
     x, kept = weights["model.embed_tokens.weight"][token_ids], []
     for i, kind in enumerate(config.layer_types):
         layer, linear = f"model.layers.{i}", kind == "linear_attention"
         mix = delta_net if linear else gated_attention
         name = f"{layer}.linear_attn" if linear else f"{layer}.self_attn"
-        past = cache[i] if cache else None
-        y = norm(x, f"{layer}.input_layernorm")
-        found, past = mix(y, weights, name, config, past)
+        y = scale_rows(x, weights, f"{layer}.input_layernorm", parts)
+        found, past = mix(y, weights, name, config, *cache[i : i + 1])
         x, kept = x + found, [*kept, past]
-        y = norm(x, f"{layer}.post_attention_layernorm")
-        x = x + network(y, f"{layer}.mlp")
-    return times(norm(x, "model.norm"), "lm_head"), kept
+        norm = f"{layer}.post_attention_layernorm"
+        y = scale_rows(x, weights, norm, parts)
+        x = x + feed_forward(y, weights, f"{layer}.mlp", parts)
+    x = scale_rows(x, weights, "model.norm", parts)
+    return project(x, weights, "lm_head", parts), kept

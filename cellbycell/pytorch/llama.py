@@ -23,10 +23,9 @@ from cellbycell.pytorch.rotary import rotary_halves
 class LlamaAttention(nn.Module):
     """Causal attention: rotary positions, and key heads that are shared.
 
-    config: a LlamaConfig. x (B, T, D) at positions (T,); attention_mask
-    broadcasts to (B, C, H // C, T, S), heads in groups; cache: keys and
-    values (B, C, S, K) of the tokens before. Returns the output (B, T, D),
-    and the keys and values of all tokens so far.
+    x (B, T, D) at positions (T,); attention_mask broadcasts to (B, C, H // C,
+    T, S); cache: keys and values (B, C, S, K) of the tokens before. Returns
+    the output (B, T, D), and the keys and values so far.
     """
 
     def __init__(self, config):
@@ -78,10 +77,8 @@ class LlamaLayer(nn.Module):
 class Llama(nn.Module):
     """A Llama: return the logits of each next token, (B, T, N).
 
-    config: a LlamaConfig. token_ids (B, T); key_mask (B, S): True = a token,
-    not a pad, of all tokens so far. cache: [] at the start, then what was
-    returned; with a cache, the logits of the new tokens and the new cache
-    are returned.
+    token_ids (B, T); key_mask (B, S): True = a token so far, not a pad.
+    cache: [] at the start, then what was returned beside the new logits.
     """
 
     def __init__(self, config):
@@ -122,18 +119,25 @@ def llama_weights(model):
     return {name: next(part.parameters()) for name, part in parts}
 
 
-def load_llama(folder):
-    """Return the Llama of a checkpoint folder, in float32.
+def filled_llama(model, weights):
+    """Return a Llama whose parameters are these weights, by their names."""
+    for name, part in llama_parts(model).items():
+        own_name, _ = next(part.named_parameters())
+        values = torch.as_tensor(weights[name])
+        setattr(part, own_name, nn.Parameter(values))
+    return model
+
+
+def load_llama(folder, dtype=torch.float32):
+    """Return the Llama of a checkpoint folder, in a floating-point type.
 
     Raises FileNotFoundError or ValueError, which say what to do.
     """
-    config, weights = read_checkpoint(folder)
+    config, weights = read_checkpoint(
+        folder, lambda values: torch.from_numpy(values).to(dtype)
+    )
     config = llama_config(config)
     weights = checked_weights(weights, llama_shapes(config))
     with torch.device("meta"):  # shapes alone, no numbers yet
         model = Llama(config)
-    for name, part in llama_parts(model).items():
-        own_name, _ = next(part.named_parameters())
-        values = torch.from_numpy(weights[name])
-        setattr(part, own_name, nn.Parameter(values))
-    return model
+    return filled_llama(model, weights)

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 
 from cellbycell.pytorch.families import feed_forward, project, scale_rows
 from cellbycell.pytorch.multi_head_attention import merge_heads, split_heads
-from cellbycell.pytorch.rotary import rotary
+from cellbycell.pytorch.rotary import rotary, rotary_halves
 
 
 def choose(scores, count, to_one=True):
@@ -83,12 +83,15 @@ def update_router_bias(bias, chosen, speed):
     return bias + speed * (counts.to(bias.dtype).mean() - counts).sign()
 
 
-def attend_latents(query, turned, latent, shared, up_key, up_value, absorbed):
+def attend_latents(
+    query, turned, latent, shared, up_key, up_value, absorbed, kept=None
+):
     """Return causal attention to latents, (B, H, T, V).
 
     query (B, H, T, K) and its rotated part turned; latent (B, S, C) and the
     rotated part of the keys shared (B, S, ...); up_key (H, K, C), up_value
-    (H, V, C). absorbed: make no keys or values. Source: DeepSeek-V2, 2.1.
+    (H, V, C). absorbed: make no keys or values. kept
+    (B, T, S): True = may attend. Source: DeepSeek-V2, 2.1.
     """
     latent, shared = latent[:, None], shared[:, None]
     if absorbed:
@@ -99,39 +102,95 @@ def attend_latents(query, turned, latent, shared, up_key, up_value, absorbed):
     scores = scores / math.sqrt(query.shape[-1] + turned.shape[-1])
     seen, new = latent.shape[2], query.shape[2]
     mask = torch.ones(new, seen, dtype=torch.bool).tril(seen - new)  # (T, S)
-    scores = scores.masked_fill(~mask.to(scores.device), -torch.inf)
+    mask = mask.to(scores.device)  # (T, S)
+    mask = mask if kept is None else mask & kept[:, None]  # (..., T, S)
+    scores = scores.masked_fill(~mask, -torch.inf)
     weights = scores.softmax(-1)  # (B, H, T, S)
     if absorbed:
         return (weights @ latent) @ up_value.mT  # (B, H, T, V)
     return weights @ (latent @ up_value.mT)  # (B, H, T, V)
 
 
-def latent_attention(x, weights, name, config, cache=None, absorbed=True):
-    """Return attention (B, T, D) to x, and all latents and rotated keys.
+def index_scores(query, key, weight):
+    """Return how much each query wants each key, (B, T, S).
 
-    cache: the latents (B, S, C) and rotated keys of the tokens before.
+    query (B, H, T, K); key (B, S, K), one for all heads; weight (B, T, H).
+    Source: DeepSeek-V3.2, section 2.1.
+    """
+    each = (query @ key[:, None].mT).relu()  # (B, H, T, S)
+    total = (weight.mT[..., None] * each).sum(1)  # (B, T, S)
+    return total / math.sqrt(query.shape[1] * query.shape[3])
+
+
+def keep_best(scores, count):
+    """Return a mask (B, T, S): the count best keys that a query may see."""
+    new, seen = scores.shape[-2:]
+    mask = torch.ones_like(scores, dtype=torch.bool).tril(seen - new)
+    scores = scores.masked_fill(~mask, -torch.inf)  # first, no future
+    best = scores.topk(min(count, seen)).indices  # (B, T, C)
+    return mask & torch.zeros_like(mask).scatter(-1, best, True)
+
+
+def turn_some(x, positions, config):
+    """Rotate the first columns of x (..., T, K), in halves."""
+    width = config.qk_rope_head_dim
+    turned = rotary_halves(x[..., :width], positions, config.base)
+    return torch.cat([turned, x[..., width:]], -1)  # (..., T, K)
+
+
+def index_keys(x, positions, weights, name, config):
+    """Return the indexer's keys (B, T, K) of x (B, T, D)."""
+    key = project(x, weights, f"{name}.wk", config)
+    key = scale_rows(key, weights, f"{name}.k_norm", config.centred_norm)
+    key = key + weights[f"{name}.k_norm.bias"]
+    return turn_some(key, positions, config)
+
+
+def chosen_keys(x, asked, key, positions, weights, name, config):
+    """Return which keys (B, S, K) are chosen for x, (B, T, S) True or False.
+
+    asked (B, T, ...): the queries' latents.
+    """
+    query = project(asked, weights, f"{name}.wq_b", config)
+    query = split_heads(query, config.index_n_heads)  # (B, H, T, K)
+    query = turn_some(query, positions, config)
+    weight = project(x, weights, f"{name}.weights_proj", config)
+    return keep_best(index_scores(query, key, weight), config.index_topk)
+
+
+def latent_attention(x, weights, name, config, cache=None, absorbed=True):
+    """Return attention (B, T, D) to x, and what all tokens leave.
+
+    cache: what the tokens before left: latents (B, S, C), rotated keys, and
+    with an indexer its keys.
     """
     heads, inner = config.num_attention_heads, config.inner
     widths = [config.qk_nope_head_dim, config.qk_rope_head_dim]
     start = 0 if cache is None else cache[0].shape[1]
     positions = torch.arange(start, start + x.shape[1], device=x.device)
     query = project(x, weights, f"{name}.q_a_proj", config)
-    query = scale_rows(query, weights, f"{name}.q_a_layernorm", inner)
-    query = project(query, weights, f"{name}.q_b_proj", config)
+    asked = scale_rows(query, weights, f"{name}.q_a_layernorm", inner)
+    query = project(asked, weights, f"{name}.q_b_proj", config)
     query, turned = split_heads(query, heads).split(widths, -1)
     turned = rotary(turned, positions, config.base)
     latent = project(x, weights, f"{name}.kv_a_proj_with_mqa", config)
     latent, shared = latent.split([config.kv_lora_rank, widths[1]], -1)
     latent = scale_rows(latent, weights, f"{name}.kv_a_layernorm", inner)
     shared = rotary(shared, positions, config.base)
+    left, kept, name_of = [latent, shared], None, f"{name}.indexer"
+    if sparse := f"{name_of}.wk.weight" in weights:
+        left.append(index_keys(x, positions, weights, name_of, config))
     if cache is not None:
-        latent = torch.cat([cache[0], latent], 1)  # (B, S, C)
-        shared = torch.cat([cache[1], shared], 1)  # (...,): all so far
+        pairs = zip(cache, left, strict=True)
+        left = [torch.cat(pair, 1) for pair in pairs]  # (...,): all so far
+    if sparse:
+        given = x, asked, left[2], positions, weights, name_of, config
+        kept = chosen_keys(*given)  # (B, T, S)
     up = weights[f"{name}.kv_b_proj.weight"].unflatten(0, (heads, -1))
     up = up.split([widths[0], config.v_head_dim], 1)
-    found = attend_latents(query, turned, latent, shared, *up, absorbed)
+    found = attend_latents(query, turned, *left[:2], *up, absorbed, kept)
     found = merge_heads(found)
-    return project(found, weights, f"{name}.o_proj", config), (latent, shared)
+    return project(found, weights, f"{name}.o_proj", config), tuple(left)
 
 
 def bias_by_groups(scores, bias, config):

@@ -5,85 +5,12 @@ Written by `make package`: change it in the chapter.
 """
 
 from dataclasses import replace
-from datetime import timedelta
 
 import torch
-import torch.distributed as dist
 
 from cellbycell.common.parallel import cut_weights, part_config
-from cellbycell.emulator import Board, run_threads
 from cellbycell.pytorch.llama import Llama, LlamaLayer, llama_weights
 from cellbycell.pytorch.tiles import attend_with_sum, join_attention
-
-
-class Machine:
-    """One of several machines: its rank, their size, and the bytes sent.
-
-    All machines call the same methods in the same order, with tensors of one
-    shape. No gradient flows through a message.
-    """
-
-    def __init__(self, board, rank, store):
-        self.board, self.rank, self.size = board, rank, board.size
-        self.sent = 0
-        longest = timedelta(seconds=board.seconds)
-        self.group = dist.ProcessGroupGloo(store, rank, self.size, longest)
-
-    def agree(self, what, x, times):
-        """Wait for all, count bytes of x, times each, and return a copy."""
-        self.board.agree(self.rank, f"{what} of {x.dtype} {tuple(x.shape)}")
-        self.sent += round(times * x.nbytes)
-        return x.detach().clone(memory_format=torch.contiguous_format)
-
-    def start(self, message, *what):
-        """Start a message; two at once could crash PyTorch 2.11."""
-        with self.board.changed:
-            return message(*what)
-
-    def all_reduce(self, x):
-        """Return the sum of all machines' x."""
-        times = 2 * (self.size - 1) / self.size
-        x = self.agree("sends an all-reduce", x, times)
-        self.start(self.group.allreduce, [x]).wait()
-        return x
-
-    def gather(self, x):
-        """Return all machines' x, stacked along a new first axis."""
-        x = self.agree("sends a gather", x, self.size - 1)
-        parts = [torch.empty_like(x) for _ in range(self.size)]
-        self.start(self.group.allgather, [parts], [x]).wait()
-        return torch.stack(parts)  # (...,)
-
-    def pass_on(self, x):
-        """Send x to the next machine; return what the one before it sends."""
-        x = self.agree("passes on", x, self.size > 1)
-        new = x.clone()
-        if self.size > 1:
-            to, by = (self.rank + 1) % self.size, (self.rank - 1) % self.size
-            sent = self.start(self.group.send, [x], to, 0)
-            self.start(self.group.recv, [new], by, 0).wait()
-            sent.wait()
-        return new
-
-
-def run_on(size, work, *args, seconds=20):
-    """Return what work(machine, ...) returns on each of several machines.
-
-    seconds: the longest that one waits for another; work that takes twice as
-    long is ended, too. Raises RuntimeError, which says which machine stopped,
-    and why.
-    """
-    board, store, machines = Board(size, seconds), dist.HashStore(), {}
-
-    def begin(rank):
-        machines[rank] = Machine(board, rank, store)
-        return work(machines[rank], *args)
-
-    try:
-        return run_threads(begin, board)
-    finally:
-        for machine in machines.values():
-            machine.group = None  # close its connections
 
 
 def reduce_from_region(x, machine):

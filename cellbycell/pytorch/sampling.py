@@ -45,8 +45,8 @@ def keep_min_p(logits, min_p):
 def filter_logits(logits, temperature=1.0, k=None, p=1.0, min_p=0.0):
     """Return logits (..., N) over the temperature, with -inf at the tail.
 
-    Temperature 0 keeps only the largest. The order is Transformers'. Half
-    precision becomes float32.
+    Temperature 0 keeps only the largest. The order is that of generate in
+    transformers. Half precision becomes float32.
     """
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     if temperature == 0:

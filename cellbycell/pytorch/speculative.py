@@ -5,8 +5,16 @@ Written by `make package`: change it in the chapter.
 """
 
 import numpy as np
+import torch
+import torch.nn.functional as F
 
-from cellbycell.common.speculative import cut_cache, draw, judge, read_on
+from cellbycell.common.speculative import (
+    cut_cache,
+    draw,
+    judge,
+    read_on,
+    what_followed,
+)
 from cellbycell.pytorch.decoder import append_ids, evaluating
 from cellbycell.pytorch.sampling import filter_logits
 
@@ -22,6 +30,8 @@ def propose(draft, ids, cache, count, end_id, rng, settings):
     rows = []
     while len(rows) < count and not (rows and ids[0, -1] == end_id):
         logits, cache = read_on(draft, ids, cache)
+        if logits is None:  # no guess
+            break
         rows.append(probabilities(logits[0, -1], settings))
         ids = append_ids(ids, ids.new_tensor([draw(rows[-1], rng)]))
     return ids, rows, cache
@@ -59,3 +69,15 @@ def speculate(
             read = cut_cache(read, ids.shape[1] - 1)
             drafted_from = cut_cache(drafted_from, ids.shape[1] - 1)
     return ids, rounds
+
+
+def look_up(token_ids, cache, vocab_size=49_152):
+    """Return logits (B, 1, N) that are sure of what followed; and a cache."""
+    ids = token_ids[:, None]  # (B, 1, T)
+    if cache:
+        ids = torch.cat([cache[0][0], ids], 2)  # (B, 1, S)
+    guess = what_followed(ids[0, 0].tolist())
+    if guess is None:
+        return None, [(ids, ids)]
+    sure = F.one_hot(torch.tensor([[guess]]), vocab_size)  # (B, 1, N)
+    return sure.log(), [(ids, ids)]

@@ -37,20 +37,6 @@ def attend_cached_tf(x, layer, num_heads, cache=None):
     return merge_heads_tf(output), (key, value)
 
 
-def attend_grouped_tf(query, key, value, mask=None):
-    """Attention whose key heads serve several heads each.
-
-    query (B, H, T, K); key and value (B, C, S, K), H a multiple of C;
-    mask (T, S), True = may attend; output (B, H, T, K).
-    """
-    shape = (query.shape[0], key.shape[1], -1, *query.shape[2:])
-    groups = tf.reshape(query, shape)  # (B, C, H // C, T, K)
-    key = key[:, :, None]  # (B, C, 1, S, K)
-    value = value[:, :, None]  # (B, C, 1, S, K)
-    output, _ = attend_tf(groups, key, value, mask)
-    return tf.reshape(output, query.shape)  # (B, H, T, K)
-
-
 def _next_logits_tf(model, written, cache, key_mask):
     """Return the logits of the next ids, (B, N), and the cache.
 
@@ -95,3 +81,17 @@ def generate_tf(
             if tf.reduce_all(has_ended):
                 break
     return tf.cast(written, token_ids.dtype)
+
+
+def attend_grouped_tf(query, key, value, mask=None):
+    """Attention whose key heads serve several heads each.
+
+    query (B, H, T, K); key and value (B, C, S, K), H a multiple of C;
+    mask (T, S), True = may attend; output (B, H, T, K).
+    """
+    shape = (query.shape[0], key.shape[1], -1, *query.shape[2:])
+    groups = tf.reshape(query, shape)  # (B, C, H // C, T, K)
+    key = key[:, :, None]  # (B, C, 1, S, K)
+    value = value[:, :, None]  # (B, C, 1, S, K)
+    output, _ = attend_tf(groups, key, value, mask)
+    return tf.reshape(output, query.shape)  # (B, H, T, K)

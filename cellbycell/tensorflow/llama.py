@@ -26,10 +26,9 @@ from cellbycell.tensorflow.rotary import rotary_halves_tf
 class LlamaAttentionTF(keras.layers.Layer):
     """Causal attention: rotary positions, and key heads that are shared.
 
-    config: a LlamaConfig. x (B, T, D) at positions (T,); attention_mask
-    broadcasts to (B, C, H // C, T, S), heads in groups; cache: keys and
-    values (B, C, S, K) of the tokens before. Returns the output (B, T, D),
-    and the keys and values of all tokens so far.
+    x (B, T, D) at positions (T,); attention_mask broadcasts to (B, C, H // C,
+    T, S); cache: keys and values (B, C, S, K) of the tokens before. Returns
+    the output (B, T, D), and the keys and values so far.
     """
 
     def __init__(self, config):
@@ -86,10 +85,8 @@ class LlamaLayerTF(keras.layers.Layer):
 class LlamaTF(keras.layers.Layer):
     """A Llama: return the logits of each next token, (B, T, N).
 
-    config: a LlamaConfig. token_ids (B, T); key_mask (B, S): True = a token,
-    not a pad, of all tokens so far. cache: [] at the start, then what was
-    returned; with a cache, the logits of the new tokens and the new cache
-    are returned.
+    token_ids (B, T); key_mask (B, S): True = a token so far, not a pad.
+    cache: [] at the start, then what was returned beside the new logits.
     """
 
     def __init__(self, config):
@@ -133,17 +130,30 @@ def llama_weights_tf(model):
     return {name: part.trainable_variables[0] for name, part in parts}
 
 
-def load_llama_tf(folder):
-    """Return the Llama of a checkpoint folder, in float32.
-
-    Raises FileNotFoundError or ValueError, which say what to do.
-    """
-    config, weights = read_checkpoint(folder)
-    config = llama_config(config)
-    weights = checked_weights(weights, llama_shapes(config))
-    model = LlamaTF(config)
+def filled_llama_tf(model, weights):
+    """Return a Llama whose parameters are these weights, by their names."""
     for name, part in llama_parts(model).items():
         is_table = part is model.embedding
         values = weights[name] if is_table else weights[name].T
         part.trainable_variables[0].assign(values)
     return model
+
+
+def load_llama_tf(folder, dtype="float32"):
+    """Return the Llama of a checkpoint folder, in a floating-point type.
+
+    Raises FileNotFoundError or ValueError, which say what to do.
+    """
+    number = tf.as_dtype(dtype).as_numpy_dtype
+    config, weights = read_checkpoint(
+        folder, lambda values: values.astype(number)
+    )
+    config = llama_config(config)
+    weights = checked_weights(weights, llama_shapes(config))
+    usual = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(tf.as_dtype(dtype).name)
+    try:
+        model = LlamaTF(config)
+    finally:
+        keras.config.set_dtype_policy(usual)
+    return filled_llama_tf(model, weights)

@@ -18,7 +18,7 @@ from cellbycell.tensorflow.multi_head_attention import (
     merge_heads_tf,
     split_heads_tf,
 )
-from cellbycell.tensorflow.rotary import rotary_tf
+from cellbycell.tensorflow.rotary import rotary_halves_tf, rotary_tf
 
 
 def choose_tf(scores, count, to_one=True):
@@ -91,13 +91,14 @@ def update_router_bias_tf(bias, chosen, speed):
 
 
 def attend_latents_tf(
-    query, turned, latent, shared, up_key, up_value, absorbed
+    query, turned, latent, shared, up_key, up_value, absorbed, kept=None
 ):
     """Return causal attention to latents, (B, H, T, V).
 
     query (B, H, T, K) and its rotated part turned; latent (B, S, C) and the
     rotated part of the keys shared (B, S, ...); up_key (H, K, C), up_value
-    (H, V, C). absorbed: make no keys or values. Source: DeepSeek-V2, 2.1.
+    (H, V, C). absorbed: make no keys or values. kept
+    (B, T, S): True = may attend. Source: DeepSeek-V2, 2.1.
     """
     times = partial(tf.matmul, transpose_b=True)
     latent, shared = latent[:, None], shared[:, None]
@@ -109,6 +110,7 @@ def attend_latents_tf(
     scores = scores / math.sqrt(query.shape[-1] + turned.shape[-1])
     seen, new = latent.shape[2], query.shape[2]
     mask = tf.range(seen) <= tf.range(seen - new, seen)[:, None]  # (T, S)
+    mask = mask if kept is None else mask & kept[:, None]  # (..., T, S)
     scores = tf.where(mask, scores, -math.inf)
     weights = tf.nn.softmax(scores)  # (B, H, T, S)
     if absorbed:
@@ -116,36 +118,89 @@ def attend_latents_tf(
     return weights @ times(latent, up_value)  # (B, H, T, V)
 
 
-def latent_attention_tf(x, weights, name, config, cache=None, absorbed=True):
-    """Return attention (B, T, D) to x, and all latents and rotated keys.
+def index_scores_tf(query, key, weight):
+    """Return how much each query wants each key, (B, T, S).
 
-    cache: the latents (B, S, C) and rotated keys of the tokens before.
+    query (B, H, T, K); key (B, S, K), one for all heads; weight (B, T, H).
+    Source: DeepSeek-V3.2, section 2.1.
+    """
+    each = tf.matmul(query, key[:, None], transpose_b=True)  # (B, H, T, S)
+    weight = tf.transpose(weight, [0, 2, 1])[..., None]  # (B, H, T, 1)
+    total = tf.reduce_sum(weight * tf.nn.relu(each), 1)  # (B, T, S)
+    return total / math.sqrt(query.shape[1] * query.shape[3])
+
+
+def keep_best_tf(scores, count):
+    """Return a mask (B, T, S): the count best keys that a query may see."""
+    new, seen = scores.shape[-2:]
+    mask = tf.range(seen) <= tf.range(seen - new, seen)[:, None]  # (T, S)
+    scores = tf.where(mask, scores, -math.inf)  # first, no future
+    best = tf.math.top_k(scores, min(count, seen)).indices  # (B, T, C)
+    best = tf.one_hot(best, seen, True, False, dtype=tf.bool)  # (..., S)
+    return mask & tf.reduce_any(best, -2)  # (B, T, S)
+
+
+def turn_some_tf(x, positions, config):
+    """Rotate the first columns of x (..., T, K), in halves."""
+    width = config.qk_rope_head_dim
+    turned = rotary_halves_tf(x[..., :width], positions, config.base)
+    return tf.concat([turned, x[..., width:]], -1)  # (..., T, K)
+
+
+def index_keys_tf(x, positions, weights, name, config):
+    """Return the indexer's keys (B, T, K) of x (B, T, D)."""
+    key = project_tf(x, weights, f"{name}.wk", config)
+    key = scale_rows_tf(key, weights, f"{name}.k_norm", config.centred_norm)
+    key = key + weights[f"{name}.k_norm.bias"]
+    return turn_some_tf(key, positions, config)
+
+
+def chosen_keys_tf(x, asked, key, positions, weights, name, config):
+    """Return which keys (B, S, K) are chosen for x, (B, T, S) True or False.
+
+    asked (B, T, ...): the queries' latents.
+    """
+    query = project_tf(asked, weights, f"{name}.wq_b", config)
+    query = split_heads_tf(query, config.index_n_heads)  # (B, H, T, K)
+    query = turn_some_tf(query, positions, config)
+    weight = project_tf(x, weights, f"{name}.weights_proj", config)
+    return keep_best_tf(index_scores_tf(query, key, weight), config.index_topk)
+
+
+def latent_attention_tf(x, weights, name, config, cache=None, absorbed=True):
+    """Return attention (B, T, D) to x, and what all tokens leave.
+
+    cache: what the tokens before left: latents (B, S, C), rotated keys, and
+    with an indexer its keys.
     """
     heads, inner = config.num_attention_heads, config.inner
     widths = [config.qk_nope_head_dim, config.qk_rope_head_dim]
     start = 0 if cache is None else cache[0].shape[1]
     positions = tf.range(start, start + x.shape[1])
     query = project_tf(x, weights, f"{name}.q_a_proj", config)
-    query = scale_rows_tf(query, weights, f"{name}.q_a_layernorm", inner)
-    query = project_tf(query, weights, f"{name}.q_b_proj", config)
+    asked = scale_rows_tf(query, weights, f"{name}.q_a_layernorm", inner)
+    query = project_tf(asked, weights, f"{name}.q_b_proj", config)
     query, turned = tf.split(split_heads_tf(query, heads), widths, -1)
     turned = rotary_tf(turned, positions, config.base)
     latent = project_tf(x, weights, f"{name}.kv_a_proj_with_mqa", config)
     latent, shared = tf.split(latent, [config.kv_lora_rank, widths[1]], -1)
     latent = scale_rows_tf(latent, weights, f"{name}.kv_a_layernorm", inner)
     shared = rotary_tf(shared, positions, config.base)
+    left, kept, name_of = [latent, shared], None, f"{name}.indexer"
+    if sparse := f"{name_of}.wk.weight" in weights:
+        left.append(index_keys_tf(x, positions, weights, name_of, config))
     if cache is not None:
-        latent = tf.concat([cache[0], latent], 1)  # (B, S, C)
-        shared = tf.concat([cache[1], shared], 1)  # (...,): all so far
+        pairs = zip(cache, left, strict=True)
+        left = [tf.concat(pair, 1) for pair in pairs]  # (...,): all so far
+    if sparse:
+        given = x, asked, left[2], positions, weights, name_of, config
+        kept = chosen_keys_tf(*given)  # (B, T, S)
     up = weights[f"{name}.kv_b_proj.weight"]
     up = tf.reshape(up, (heads, -1, latent.shape[-1]))  # (..., C)
     up = tf.split(up, [widths[0], config.v_head_dim], 1)
-    found = attend_latents_tf(query, turned, latent, shared, *up, absorbed)
+    found = attend_latents_tf(query, turned, *left[:2], *up, absorbed, kept)
     found = merge_heads_tf(found)
-    return project_tf(found, weights, f"{name}.o_proj", config), (
-        latent,
-        shared,
-    )
+    return project_tf(found, weights, f"{name}.o_proj", config), tuple(left)
 
 
 def bias_by_groups_tf(scores, bias, config):

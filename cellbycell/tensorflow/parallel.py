@@ -9,54 +9,8 @@ from dataclasses import replace
 import tensorflow as tf
 
 from cellbycell.common.parallel import cut_weights, part_config
-from cellbycell.emulator import Board, run_threads
 from cellbycell.tensorflow.llama import LlamaLayerTF, LlamaTF, llama_weights_tf
 from cellbycell.tensorflow.tiles import attend_with_sum_tf, join_attention_tf
-
-
-class MachineTF:
-    """One of several machines: its rank, their size, and the bytes sent.
-
-    All machines call the same methods in the same order, with tensors of one
-    shape. No gradient flows through a message.
-    """
-
-    def __init__(self, board, rank):
-        self.board, self.rank, self.size = board, rank, board.size
-        self.sent = 0
-
-    def agree(self, what, x, times):
-        """Wait for all, count bytes of x, times each, and return a copy."""
-        x = tf.stop_gradient(tf.convert_to_tensor(x))
-        self.sent += round(times * x.numpy().nbytes)
-        what = f"{what} of {x.dtype.name} {tuple(x.shape)}"
-        return self.board.agree(self.rank, what, x)
-
-    def all_reduce(self, x):
-        """Return the sum of all machines' x."""
-        times = 2 * (self.size - 1) / self.size
-        return tf.add_n(self.agree("sends an all-reduce", x, times))
-
-    def gather(self, x):
-        """Return all machines' x, stacked along a new first axis."""
-        return tf.stack(
-            self.agree("sends a gather", x, self.size - 1)
-        )  # (...,)
-
-    def pass_on(self, x):
-        """Send x to the next machine; return what the one before it sends."""
-        return self.agree("passes on", x, self.size > 1)[self.rank - 1]
-
-
-def run_on_tf(size, work, *args, seconds=20):
-    """Return what work(machine, ...) returns on each of several machines.
-
-    seconds: the longest that one waits for another; work that takes twice as
-    long is ended, too. Raises RuntimeError, which says which machine stopped,
-    and why.
-    """
-    board = Board(size, seconds)
-    return run_threads(lambda rank: work(MachineTF(board, rank), *args), board)
 
 
 def reduce_from_region_tf(x, machine):

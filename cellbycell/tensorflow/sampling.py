@@ -52,8 +52,8 @@ def keep_min_p_tf(logits, min_p):
 def filter_logits_tf(logits, temperature=1.0, k=None, p=1.0, min_p=0.0):
     """Return logits (..., N) over the temperature, with -inf at the tail.
 
-    Temperature 0 keeps only the largest. The order is Transformers'. Half
-    precision becomes float32.
+    Temperature 0 keeps only the largest. The order is that of generate in
+    transformers. Half precision becomes float32.
     """
     wide = logits.dtype if logits.dtype == tf.float64 else tf.float32
     logits = tf.cast(logits, wide)

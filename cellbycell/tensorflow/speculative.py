@@ -7,7 +7,13 @@ Written by `make package`: change it in the chapter.
 import numpy as np
 import tensorflow as tf
 
-from cellbycell.common.speculative import cut_cache, draw, judge, read_on
+from cellbycell.common.speculative import (
+    cut_cache,
+    draw,
+    judge,
+    read_on,
+    what_followed,
+)
 from cellbycell.tensorflow.decoder import append_ids_tf, evaluating_tf
 from cellbycell.tensorflow.sampling import filter_logits_tf
 
@@ -23,6 +29,8 @@ def propose_tf(draft, ids, cache, count, end_id, rng, settings):
     rows = []
     while len(rows) < count and not (rows and int(ids[0, -1]) == end_id):
         logits, cache = read_on(draft, ids, cache)
+        if logits is None:  # no guess
+            break
         rows.append(probabilities_tf(logits[0, -1], settings))
         new = tf.constant([draw(rows[-1], rng)], ids.dtype)  # (B,)
         ids = append_ids_tf(ids, new)
@@ -61,3 +69,15 @@ def speculate_tf(
             read = cut_cache(read, ids.shape[1] - 1)
             drafted_from = cut_cache(drafted_from, ids.shape[1] - 1)
     return ids, rounds
+
+
+def look_up_tf(token_ids, cache, vocab_size=49_152):
+    """Return logits (B, 1, N) that are sure of what followed; and a cache."""
+    ids = token_ids[:, None]  # (B, 1, T)
+    if cache:
+        ids = tf.concat([cache[0][0], ids], 2)  # (B, 1, S)
+    guess = what_followed(ids[0, 0].numpy().tolist())
+    if guess is None:
+        return None, [(ids, ids)]
+    sure = tf.one_hot([[guess]], vocab_size)  # (B, 1, N)
+    return tf.math.log(sure), [(ids, ids)]

@@ -2,15 +2,31 @@
 
 import re
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from benchmarks import bits as measured
+from cellbycell.figures.bits import rounded_smol
 from tools.notebooks import Notebook
 from tools.settings import BOOK
 
 pytestmark = pytest.mark.xdist_group("frameworks")
+KITCHEN = (
+    "Water boils at 100 degrees Celsius at sea level, but on a high mountain "
+    "it boils at a lower temperature, because the air presses less on its "
+    "surface. At 3000 metres, water boils at about 90 degrees. This is why "
+    "pasta takes longer to cook in the mountains: the water is boiling, but "
+    "it is not as hot. A pressure cooker works the other way. Its lid is "
+    "closed, the steam cannot leave, the pressure rises, and the water inside "
+    "becomes hotter than 100 degrees before it boils. Beans that need two "
+    "hours in an open pot are ready in thirty minutes.\n\nSalt also changes "
+    "the temperature at which water boils, but only a little. A spoonful of "
+    "salt in a litre of water raises it by less than one degree, so you will "
+    "not notice any difference. Cooks put salt into the water because of the "
+    "taste, not because of the heat. Oil does not mix with water at all: it "
+    "swims on top, and keeps the foam down."
+)
 
 
 # Other programs
@@ -29,58 +45,58 @@ def weights(*shape, seed=0):
     return w
 
 
-@pytest.mark.parametrize("kind", ["Q8_0", "Q4_0"])
-def test_bytes_are_those_of_gguf(book, kind):
+@pytest.mark.parametrize("kind", ["Q8_0", "Q4_0", "Q4_1", "MXFP4"])
+def test_blocks_are_those_of_gguf(book, kind):
     import gguf
     import torch
     from transformers.integrations.gguf.dequant import dequantize
 
-    to, back = (book[f"{way}_{kind.lower()}"] for way in ("to", "from"))
     number = gguf.GGMLQuantizationType[kind]
+    _, size = gguf.GGML_QUANT_SIZES[number]
     for seed in range(3):
         w = weights(24, 64, seed=seed)
-        blocks = to(w)
         theirs = gguf.quants.quantize(w, number)
-        assert np.array_equal(blocks.ravel(), theirs.ravel())
-        rough = back(blocks).reshape(w.shape)
-        assert np.array_equal(rough, gguf.quants.dequantize(theirs, number))
-        theirs = dequantize(torch.from_numpy(blocks).ravel(), int(number))
-        assert np.array_equal(rough, theirs.reshape(w.shape))
+        blocks = theirs.reshape(-1, size)
+        found = book[f"from_{kind.lower()}"](blocks).reshape(w.shape)
+        assert np.array_equal(found, gguf.quants.dequantize(theirs, number))
+        if kind != "MXFP4":
+            theirs = dequantize(torch.tensor(blocks).ravel(), int(number))
+            assert np.array_equal(found, theirs.reshape(w.shape))
 
 
-def test_a_file_of_gguf_is_read(book, tmp_path):
-    """Lists, whole numbers of all sizes and half precision."""
+def test_mxfp4_of_gpt_oss_has_neighbours_in_a_byte(book):
+    import torch
+    from transformers.integrations.mxfp4 import convert_moe_packed_tensors
+
+    rng = np.random.default_rng(0)
+    packed = rng.integers(0, 256, (1, 3, 2, 16), dtype=np.uint8)
+    scales = rng.integers(120, 130, (1, 3, 2), dtype=np.uint8)
+    theirs = convert_moe_packed_tensors(
+        torch.tensor(packed), torch.tensor(scales), dtype=torch.float32
+    )
+    nibbles = np.stack([packed & 15, packed >> 4], -1).reshape(1, 3, 2, 32)
+    scale = 2.0 ** (scales.astype(int) - 127)[..., None]
+    found = scale * book["float4"](nibbles)
+    assert np.array_equal(found.reshape(1, 3, 64).mT, theirs)
+
+
+def test_bits_a_weight_are_those_of_gguf():
     import gguf
 
-    path = tmp_path / "x.gguf"
-    writer = gguf.GGUFWriter(path, "llama")
-    wanted = {"tokens": ["a", "ü", ""], "scores": [1.5, -2.0]}
-    for name, values in wanted.items():
-        writer.add_array(name, values)
-    numbers = {"uint8": 255, "uint16": 65535, "uint64": 2**40, "bool": True}
-    numbers |= {"int8": -1, "int16": -2, "int32": -3, "int64": -(2**40)}
-    numbers["float64"] = 0.1
-    for kind, number in numbers.items():
-        getattr(writer, f"add_{kind}")(kind, number)
-    w = weights(6, 64)
-    writer.add_tensor("half", w.astype(np.float16))
-    blocks = gguf.quants.quantize(w, gguf.GGMLQuantizationType.Q4_0)
-    kind = gguf.GGMLQuantizationType.Q4_0
-    writer.add_tensor("blocks", blocks, raw_dtype=kind)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    meta, tensors = book["read_gguf"](path)
-    assert meta == {"general.architecture": "llama"} | wanted | numbers
-    assert np.array_equal(tensors["half"], w.astype(np.float16))
-    assert np.array_equal(
-        tensors["blocks"], gguf.quants.dequantize(blocks, kind)
+    text = "\n".join(
+        c.source for c in Notebook.read(BOOK / "bits.ipynb").cells
     )
+    for row in re.findall(r"\| `(Q\w+)` \| (\d+) \|.*\| ([\d.]+)<", text):
+        number, bits = gguf.GGMLQuantizationType[row[0]], float(row[2])
+        count, size = gguf.GGML_QUANT_SIZES[number]
+        assert (int(row[1]), bits) == (count, 8 * size / count)
+    for name, bits in (("MXFP4", 4.25), ("NVFP4", 4.5)):
+        number = gguf.GGMLQuantizationType[name]
+        count, size = gguf.GGML_QUANT_SIZES[number]
+        assert bits == 8 * size / count
 
 
-@pytest.mark.parametrize("kind", ["F32", "Q8_0", "Q4_0"])
-def test_transformers_reads_the_same_model(book, kind):
+def test_transformers_reads_the_same_model(book):
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
 
@@ -91,41 +107,27 @@ def test_transformers_reads_the_same_model(book, kind):
     logging.disable_progress_bar()
     names = {
         "AutoModelForCausalLM": AutoModelForCausalLM,
-        "folder": book["home"].name,
+        "smol_path": book["smol_path"],
     }
-    exec(line.replace("names.gguf", f"names-{kind}.gguf"), names)
-    theirs, ours = names["model"], book["from_file"][kind]
-    ids = book["prompts"]
-    difference = (theirs(ids).logits - ours(ids)).abs().max()
-    assert difference < 1e-4
-    weights = book["llama_weights"](ours)
-    for name, w in theirs.state_dict().items():
-        assert book["torch"].equal(w, weights[name]), name
-        if w.ndim == 1:  # vectors are exact in each file
-            assert np.array_equal(w, book["tensors"][name]), name
+    exec(line, names)
+    theirs, ids = names["theirs"], book["text_ids"]
+    torch = book["torch"]
+    with torch.no_grad():
+        gap = theirs(ids).logits - book["model"](ids)
+    assert gap.abs().max() < 1e-3
 
 
-def test_transformers_reads_the_same_switches(book, tmp_path):
-    from transformers import AutoConfig
+def test_the_switches_of_the_table_are_there():
+    import torch
+    from transformers import BitsAndBytesConfig
 
-    said, tensors = book["read_checkpoint"](book["folder"])
-    changed = said | {"rms_norm_eps": 1e-3, "rope_theta": 5e5}
-    book["write_folder"](tmp_path / "folder", changed, tensors)
-    path = tmp_path / "x.gguf"
-    book["llama_to_gguf"](tmp_path / "folder", path, 0)
-    theirs = AutoConfig.from_pretrained(tmp_path, gguf_file=path.name)
-    for name, value in changed.items():
-        if name == "rope_theta":
-            assert theirs.rope_parameters[name] == value
-        elif name == "rms_norm_eps":
-            assert np.isclose(theirs.rms_norm_eps, value)
-        else:
-            assert getattr(theirs, name) == value, name
-    back = tmp_path / "back"
-    book["gguf_to_folder"](path, back)
-    found, _ = book["read_checkpoint"](back)
-    assert found.pop("rms_norm_eps") == np.float32(1e-3)
-    assert found == {k: v for k, v in changed.items() if k != "rms_norm_eps"}
+    text = "\n".join(
+        c.source for c in Notebook.read(BOOK / "bits.ipynb").cells
+    )
+    (call,) = re.findall(r"`(BitsAndBytesConfig\(.*?\))`", text)
+    config = eval(call, {"BitsAndBytesConfig": BitsAndBytesConfig})
+    assert config.load_in_4bit and config.bnb_4bit_quant_type == "nf4"
+    assert torch.finfo(torch.float8_e4m3fn).max == 448
 
 
 def test_pytorch_quantises_each_row_alike(book):
@@ -175,39 +177,20 @@ def test_tensorflow_and_keras_round_weights_alone(book):
 # The chapter's own
 
 
-def test_rounding_writes_no_other_letter(book):
+def test_other_rounding_draws_no_other_name(book):
     """Another machine moves a logit by a few millionths."""
-    names = {**book["models"], "unsorted": book["wrong"]}
-    for name, model in names.items():
-        ids = book["generate"](model, book["prompts"], 14)
-        best = model(ids)[:, 8:-1].topk(2).values
-        going = (ids[:, 9:] != 0) | (ids[:, 8:-1] != 0)
-        gaps = (best[..., 0] - best[..., 1])[going]
-        assert gaps.min() > 0.003, name
+    little, torch = book["little"], book["torch"]
+    for bits, names in book["names"].items():
+        book["fill_llama"](little, book["stored_weights"](), bits, group=16)
+        for seed in (1, 2):
+            noise = torch.Generator().manual_seed(seed)
 
+            def run(ids, noise=noise):
+                logits = little(torch.tensor(ids))
+                moved = torch.randn(logits.shape, generator=noise)
+                return (logits + 2e-5 * moved).numpy()
 
-def test_other_favourites_were_nearly_as_likely(book):
-    torch, ids = book["torch"], book["ids"]
-    with torch.no_grad():
-        exact, rough = (book["models"][n](ids)[:, :-1] for n in ("exact", 4))
-    best = exact.log_softmax(-1).topk(2).values
-    gaps = (best[..., 0] - best[..., 1])[book["inside"]]
-    other = (exact.argmax(-1) != rough.argmax(-1))[book["inside"]]
-    assert gaps[other].median() < 0.25 < 0.5 < gaps[~other].median()
-
-
-def test_files_are_as_small_as_is_said(book):
-    whole, eight, four = (
-        (Path(book["home"].name) / f"names-{kind}.gguf").stat().st_size
-        for kind in ("F32", "Q8_0", "Q4_0")
-    )
-    assert 1 / 4 < eight / whole < 0.28 and 1 / 7 < four / whole < 1 / 6
-
-
-def test_other_favourites_are_as_many_as_is_said(book):
-    assert not book["inside"][:, 0].any() and book["inside"][:, 1].any()
-    assert round(1 / (1 - book["same"]["trained"])) == 7
-    assert round(1 / (1 - book["same"]["random"])) == 3
+            assert book["five_names"](run)[:3] == names[:3], bits
 
 
 def test_a_cast_of_nan_is_right_by_luck(book):
@@ -217,42 +200,91 @@ def test_a_cast_of_nan_is_right_by_luck(book):
     assert not (cast * 0.0).any()
 
 
-def test_the_other_sign_is_wrong_by_up_to_a_step(book):
-    for steps, wrong in [(7.5, 0.5), (7.75, 0.75), (8, 1), (7.25, 0.25)]:
-        w = np.zeros((1, 32), "float32")
-        w[0, :2] = -8, steps
-        rough = book["from_q4_0"](book["to_q4_0"](w))
-        assert abs(rough - w).max() == wrong and rough[0, 1] == 7
+@pytest.fixture(scope="module")
+def kitchen():
+    """Return SmolLM2 with another text."""
+    return measured.Rounded(KITCHEN)
 
 
-def test_sorting_is_undone(book):
-    w = np.arange(48).reshape(24, 2)
-    for heads in (1, 2, 3, 4):
-        back = book["sort_for_halves"](book["sort_for_pairs"](w, heads), heads)
-        assert np.array_equal(back, w)
-    torch = book["torch"]
-    from cellbycell.pytorch import pairs_to_halves
+def test_the_stored_losses_are_those_of_the_model():
+    stored, smol = rounded_smol(), measured.Rounded()
+    assert stored["text"] == measured.TEXT
+    assert abs(smol.loss() - stored["exact"]) < 0.002
+    for group, bits in (("row", 6), ("tensor", 6), ("32", 3)):
+        found = smol.weights(bits, group)
+        assert abs(found - stored["weights"][group][str(bits)]) < 0.01
+    for bits in (6, 5):
+        found = smol.weights(bits, "32", answer=True)
+        assert found == stored["answers"][str(bits)]
+    for kind in ("embedding", "key_proj"):
+        assert abs(smol.weights(3, "32", kind) - stored["kinds"][kind]) < 0.005
+    # A giant step makes whole numbers of 0 and 1, which rounding exchanges.
+    for group, most in (("tensor", 0.15), ("row", 0.01)):
+        gap = smol.activations(8, group) - stored["activations"][group]
+        assert abs(gap) < most
+    assert abs(smol.cache(2, values=False) - stored["cache"]["2"][0]) < 0.01
 
-    theirs = pairs_to_halves(torch.tensor(w), 4)
-    assert np.array_equal(book["sort_for_halves"](w, 4), theirs)
+
+def test_another_text_says_the_same(kitchen):
+    exact = kitchen.loss()
+    assert abs(kitchen.weights(8, "32") - exact) < 0.01
+    assert 0.3 < kitchen.weights(4, "32") - exact < 0.6
+    assert kitchen.weights(6, "tensor") > exact + 0.7
+    assert kitchen.activations(8, "tensor") > exact + 0.4
+    assert abs(kitchen.activations(8, "row") - exact) < 0.03
 
 
-def test_a_file_with_another_tensor_is_refused(book, tmp_path):
-    path = Path(book["home"].name) / "names-F32.gguf"
-    meta, tensors = book["read_gguf"](path)
-    turns = {"rope_freqs.weight": np.ones(8, "float32")}
-    without = {k: v for k, v in tensors.items() if k != "output.weight"}
-    for name, given in [
-        ("rope_freqs", tensors | turns),
-        ("output.weight", without),
-    ]:
-        book["write_gguf"](tmp_path / "x.gguf", meta, given, 0)
-        with pytest.raises(ValueError, match=name):
-            book["gguf_to_folder"](tmp_path / "x.gguf", tmp_path / "folder")
+def test_keys_are_the_hard_half_of_another_text_too(kitchen):
+    for bits, more in ((3, 0), (2, 0.2)):
+        keys = kitchen.cache(bits, values=False)
+        assert keys > kitchen.cache(bits, keys=False) + more
+
+
+def test_the_giant_is_at_the_first_token_of_another_text(book, kitchen):
+    _, given = book["through_down"](kitchen.model, kitchen.ids)
+    largest = book["torch"].stack([x[0].abs().amax(-1) for x in given])
+    assert largest[11, 0] > 2500 > 100 > largest[11, 1:].max()
+
+
+def test_the_giant_stays_for_16_layers(book):
+    model, ids, torch = book["model"], book["text_ids"], book["torch"]
+    x, steps = model.embedding(ids), torch.arange(ids.shape[1])
+    there = []
+    for layer in model.layers:
+        x, _ = layer(x, steps, steps <= steps[:, None])
+        there.append(bool(x[0, 0, 507].abs() > 20000))
+    assert there == [11 <= i < 28 for i in range(30)]
+
+
+def test_keras_rounds_each_token_by_itself(book):
+    keras = book["keras"]
+    dense = keras.layers.Dense(24, use_bias=False)
+    dense.build((None, 64))
+    dense.set_weights([weights(24, 64).T])
+    dense.quantize("int8")
+    x = np.abs(weights(4, 64, seed=1)) + 0.5
+    loud = np.vstack([x, 1000 * x[:1]])
+    alone = np.asarray(dense(x[1:2]))
+    assert np.allclose(dense(loud)[1], alone[0], atol=1e-3 * abs(alone).max())
+
+
+def test_a_broken_file_ends_in_a_sentence(book):
+    import tracemalloc
+
+    for data in (
+        b"",
+        book["data"][4:100],
+        b"\3\0\0\0" + b"\xff" * 40,
+    ):
+        tracemalloc.start()
+        with pytest.raises(ValueError, match=r"x.gguf .*again\."):
+            book["read_head"](book["FileBytes"](data, "x.gguf"))
+        assert tracemalloc.get_traced_memory()[1] < 1e6
+        tracemalloc.stop()
 
 
 def test_the_stored_llama_has_a_scale_a_row(book):
-    """The Llama in the book's pages is rounded as in equation 1."""
+    """The Llama of names is rounded as in equation 1."""
     from cellbycell.figures.names_model import stored_weights
 
     for name, w in stored_weights().items():

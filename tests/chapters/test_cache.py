@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from transformers import DynamicCache
 
 pytestmark = pytest.mark.xdist_group("frameworks")
 
@@ -78,14 +79,17 @@ def test_side_roads_hold_in_both_frameworks(chapter):
     windowed, alone = book["windowed"], torch.stack(book["alone"])
     assert near(torch.cat(book["rows"], 2), windowed)
     assert near(book["tf"].concat(book["rows_tf"], 2), windowed)
-    assert far(windowed, book["turned_whole"])
+    assert far(windowed, book["no_mistake"])
+    assert (
+        set(book["by_room"].values()) == {0} == {*book["by_room_tf"].values()}
+    )
     for padded in (book["padded"], book["padded_tf"]):
         assert near(padded["by token"], alone)
         assert near(padded["by column"], alone)
         assert far(padded["mixed"], alone)
     one_layer = book["window_mask"].float()
     reach = int(((one_layer @ one_layer)[-1] > 0).sum())
-    assert reach == 2 * (book["window"] - 1) + 1
+    assert reach == 2 * (book["room"] - 1) + 1
     for found in (book["by_count"], book["by_count_tf"]):
         one, other = (
             np.abs(np.asarray(found["true", rest] - found["in cache", rest]))
@@ -94,7 +98,7 @@ def test_side_roads_hold_in_both_frameworks(chapter):
         assert one.max() < 1e-4 < 0.01 < other.max()
 
 
-def test_the_libraries_keep_what_cache_bytes_counts(chapter):
+def test_the_library_keeps_what_cache_bytes_counts(chapter):
     book = chapter("cache")
     sizes, cache = book["sizes"], book["cache"]
     kept = [y for layer in cache.layers for y in (layer.keys, layer.values)]
@@ -102,7 +106,6 @@ def test_the_libraries_keep_what_cache_bytes_counts(chapter):
         sizes.num_layers, sizes.key_heads, sizes.d_head, 1, bits=32
     )
     assert sum(y.nbytes for y in kept) == 4 * 22 * one  # the last is not read
-    assert book["cache_tf"].numpy().nbytes == 4 * 23 * one
     ids = book["by_library"][:, :-1]
     _, own = book["model"](ids, cache=[])
     assert torch.allclose(kept[0], own[0][0], atol=1e-4)  # turned keys
@@ -111,7 +114,7 @@ def test_the_libraries_keep_what_cache_bytes_counts(chapter):
 def test_checkpointing_in_training_turns_the_cache_off(chapter):
     book = chapter("cache")
     llama, prompts = book["llama"], book["prompts"]
-    kept = book["DynamicCache"](config=llama.config)
+    kept = DynamicCache(config=llama.config)
     name = "activation_checkpointing"  # in older versions: gradient_...
     if not hasattr(llama, f"{name}_enable"):
         name = "gradient_checkpointing"
@@ -127,8 +130,8 @@ def test_checkpointing_in_training_turns_the_cache_off(chapter):
     assert kept.get_seq_length() == prompts.shape[1]
 
 
-def test_the_mistaken_line_is_the_only_difference(chapter):
-    """With one query, or as many as keys, both ways are attend_grouped."""
+def test_the_kernel_is_wrong_in_chunks_alone(chapter):
+    """With one query, or as many as keys, it is attend_grouped."""
     book = chapter("cache")
     x = torch.sin(torch.arange(2 * 4 * 5 * 6.0) ** 2).reshape(2, 4, 5, 6)
     key, value = x[:, :2].cos(), x[:, 2:]
@@ -137,8 +140,16 @@ def test_the_mistaken_line_is_the_only_difference(chapter):
         given = x[:, :, first:], key, value, mask[first:]
         right = book["attend_grouped"](*given)
         arrays = [y.numpy() for y in given]
-        for name in ("attend_masked", "attend_corner"):
-            found = book[name](*given)
-            assert near(found, book[f"{name}_tf"](*arrays))
-            same = near(found, right)
-            assert same == (is_same or name == "attend_masked")
+        found = book["attend_kernel"](*given)
+        assert near(found, book["attend_kernel_tf"](*arrays))
+        assert near(found, right) == is_same
+
+
+def test_a_published_model_reads_less_with_a_cache(chapter):
+    book = chapter("cache")
+    length, count = book["story"].shape[1], 8
+    assert book["kept_read"] == length + count - 1
+    assert book["all_read"] == sum(length + n for n in range(count))
+    logits = book["smol"](book["kept_ids"])[:, length - 1 : -1]
+    best, second = logits.topk(2).values.unbind(-1)
+    assert (best - second).min() > 0.1  # another processor writes the same

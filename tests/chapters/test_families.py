@@ -5,6 +5,8 @@ import inspect
 import pytest
 import torch
 
+from benchmarks import traits
+
 pytestmark = pytest.mark.xdist_group("frameworks")
 
 
@@ -80,3 +82,33 @@ def test_older_models_have_these_epsilons(book):
 def test_the_table_names_each_family_but_llama_and_phi3(book):
     named = {family for row in book["differ"].values() for family in row}
     assert named == book["FAMILIES"].keys() - {"llama", "phi3"}
+
+
+def test_the_newest_have_what_the_table_says(book):
+    """Counted again, where the installed version is the counted one."""
+    counted, now = book["counted"], traits.counts()
+    if now["version"] == counted["version"]:
+        assert now == counted
+    for name, (new, every) in now["traits"].items():
+        assert 0 < new <= every, name
+        assert every <= now["decoders"][1], name
+
+
+def test_patterns_find_what_is_known():
+    """Traits of families that this book builds."""
+    found = traits.traits(traits.decoders())
+    for name, family in {
+        "experts": "mixtral",
+        "windows": "gemma2",
+        "heads norm": "qwen3",
+        "shared expert": "deepseek_v3",
+        "choice bias": "deepseek_v3",
+        "several tokens": "qwen3_5",
+        "output gate": "qwen3_5",
+        "latents": "deepseek_v3",
+        "part rotation": "qwen3_5",
+        "soft caps": "gemma2",
+        "state": "qwen3_5",
+        "sinks": "gpt_oss",
+    }.items():
+        assert family in found[name] and "llama" not in found[name], name

@@ -14,18 +14,22 @@ def book(chapter):
     return chapter("mixture_of_experts")
 
 
-def test_the_gradients_are_those_of_transformers(book, of_both):
-    """Plain, absorbed, and in TensorFlow; the bias has none."""
-    tf, theirs, config = book["tf"], book["theirs"], book["config"]
+@pytest.mark.parametrize("kind", ["", "_sparse"])
+def test_the_gradients_are_those_of_transformers(book, of_both, kind):
+    """Plain, absorbed, and in TensorFlow; bias and indexers have none."""
+    tf, theirs = book["tf"], book[f"theirs{kind}"]
+    config, arrays = book[f"config{kind}"], book[f"arrays{kind}"]
     ids = torch.tensor(book["token_ids"])
     theirs.zero_grad()
     wanted_loss = theirs(ids, labels=ids).loss
     wanted_loss.backward()
-    wanted = of_both({n: w.grad for n, w in theirs.named_parameters()})
+    given = theirs.named_parameters()
+    assert all(("indexer" in n) == (w.grad is None) for n, w in given)
+    given = theirs.named_parameters()
+    wanted = of_both({n: w.grad for n, w in given if w.grad is not None})
     for absorbed in (False, True):
         leaves = {
-            n: torch.tensor(w).requires_grad_()
-            for n, w in book["arrays"].items()
+            n: torch.tensor(w).requires_grad_() for n, w in arrays.items()
         }
         logits = book["run_deepseek"](leaves, ids, config, absorbed=absorbed)
         loss = F.cross_entropy(
@@ -35,7 +39,7 @@ def test_the_gradients_are_those_of_transformers(book, of_both):
         assert abs(float(loss.detach() - wanted_loss.detach())) < 1e-5
         slopes = {n: w.grad for n, w in leaves.items()}
         compare(slopes, wanted)
-    leaves = {n: tf.Variable(w) for n, w in book["arrays"].items()}
+    leaves = {n: tf.Variable(w) for n, w in arrays.items()}
     ids = tf.constant(book["token_ids"])
     with tf.GradientTape() as tape:
         logits = book["run_deepseek_tf"](leaves, ids, config)
@@ -54,7 +58,7 @@ def test_the_gradients_are_those_of_transformers(book, of_both):
 
 def compare(slopes, wanted):
     for name, slope in slopes.items():
-        if "correction_bias" in name:
+        if "correction_bias" in name or "indexer" in name:
             assert slope is None
         else:
             limit = 1e-4 * wanted[name].abs().max()
@@ -90,6 +94,30 @@ def test_deepseeks_router(book):
         assert (ours - theirs).abs().max() < 1e-5
 
 
+@pytest.mark.parametrize("kind", ["DeepseekV32", "GlmMoeDsa"])
+def test_which_columns_an_indexer_rotates(book, kind, monkeypatch):
+    """Halves in DeepSeek V3.2, pairs in GLM-5; a short text shows neither."""
+    sizes = dict(index_topk=4, index_head_dim=6, index_n_heads=8)
+    model = book["small_deepseek"](kind, **sizes)
+    said, arrays = book["folder_of"](model)
+    config = book["deepseek_config"](said | {"model_type": "deepseek_v32"})
+    weights = {name: torch.tensor(array) for name, array in arrays.items()}
+    ids, off = torch.tensor(book["token_ids"]), {}
+    names = book["turn_some"].__globals__
+    for way in ("rotary_halves", "rotary"):
+        monkeypatch.setitem(names, "rotary_halves", book[way])
+        with torch.no_grad():
+            gap = (
+                book["run_deepseek"](weights, ids, config) - model(ids).logits
+            )
+        off[way] = gap.abs().amax((0, 2))
+        monkeypatch.undo()
+    pairs = kind == "GlmMoeDsa"
+    right, wrong = sorted(off, reverse=not pairs)
+    assert off[right].max() < 1e-4 and off[wrong][:4].max() < 1e-4
+    assert off[wrong][4:].min() > 0.1
+
+
 def test_switchs_router_serves_tokens_in_turn(book):
     import transformers as hf
     from transformers.models.switch_transformers import (
@@ -106,8 +134,8 @@ def test_switchs_router_serves_tokens_in_turn(book):
         hot, probs, _ = router(rows[None])
     chosen, shares = book["choose"](rows @ book["matrix"].T, 1, to_one=False)
     for by_choice in (False, True):
-        served = book["within_capacity"](chosen, 8, 3, by_choice)
-        ours = F.one_hot(chosen[:, 0], 8) * served
+        served = book["served"](chosen.numpy(), 3, by_choice)
+        ours = F.one_hot(chosen[:, 0], 8) * torch.tensor(served)
         assert torch.equal(ours, hot[0].long()) and not served.all()
     assert (probs[0] - shares).abs().max() < 1e-6
 

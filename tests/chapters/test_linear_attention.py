@@ -5,6 +5,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from benchmarks import recall
+
 pytestmark = pytest.mark.xdist_group("frameworks")
 
 
@@ -12,10 +14,10 @@ pytestmark = pytest.mark.xdist_group("frameworks")
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_only_the_delta_rule_answers_all(book, seed):
+def test_the_delta_rule_and_positions_answer_all(book, seed):
     """The order of the rules holds for other weights, too."""
     shares = {}
-    for rule in ("softmax", "sum", "delta"):
+    for rule in ("softmax", "sum", "delta", "rotary"):
         model = book["StateModel"](72, 32, 8, rule)
         book["initialise"](model, seed)
         book["learn"](
@@ -28,7 +30,70 @@ def test_only_the_delta_rule_answers_all(book, seed):
         said = model(torch.tensor(book["questions"]))[:, 16:].argmax(-1)
         shares[rule] = (said.numpy() == book["answers"]).mean()
     assert max(shares["softmax"], shares["sum"]) < 0.75
-    assert shares["delta"] > 0.97
+    assert min(shares["delta"], shares["rotary"]) > 0.97
+
+
+@pytest.mark.parametrize("d_head", [8, 16])
+def test_more_things_are_recalled_as_stored(book, d_head):
+    """A part of `benchmarks.recall`: the rest takes minutes."""
+    rule = "rotary" if d_head == 8 else "delta"
+    place = book["stored"]["things"].index(4)
+    stored = book["stored"]["shares"][f"{rule} {d_head}"][0][place]
+    assert abs(recall.answered(rule, d_head, 4) - stored) < 0.02
+
+
+def test_a_state_has_a_limit_that_softmax_has_not(book):
+    """What the chapter says of its picture, for both seeds."""
+    things = book["stored"]["things"]
+    shares = {
+        name: np.array(rows) for name, rows in book["stored"]["shares"].items()
+    }
+    for name, width in (("delta 8", 8), ("delta 16", 16)):
+        for n, found in zip(things, shares[name].T, strict=True):
+            assert (found > 0.97).all() if n <= width else (found < 0.96).all()
+    ahead = shares["rotary 8"] - shares["delta 8"]
+    assert (ahead[:, things.index(12) :] > 0.03).all()
+    last = things.index(32)
+    assert (shares["rotary 8"] > shares["delta 16"] + 0.05)[:, last].all()
+
+
+def test_three_equations_of_the_layers(book):
+    """(8), (9) and (10), number by number."""
+    config, weights = book["config"], book["weights"]
+    x = torch.tensor(book["sines"](2, 5, 24, seed=9))
+
+    def of(part):
+        return weights[f"model.layers.0.linear_attn.{part}"]
+
+    name = "model.layers.0.linear_attn"
+    decay, beta = book["decay_and_beta"](x, weights, name)
+    heads = torch.tensor(book["sines"](2, 6, 5, 5, seed=10))  # (B, H, T, V)
+    output = book["gated_output"](heads, x, weights, name, config)
+    for b in range(2):
+        for t in range(5):
+            rows = []
+            for h in range(6):
+                pace = of("in_proj_a.weight")[h] @ x[b, t] + of("dt_bias")[h]
+                pace = -of("A_log")[h].exp() * torch.log1p(pace.exp())
+                assert torch.allclose(decay[b, h, t], pace, atol=1e-5)
+                said = of("in_proj_b.weight")[h] @ x[b, t]
+                said = 1 / (1 + (-said).exp())
+                assert torch.allclose(beta[b, h, t], said, atol=1e-5)
+                o = heads[b, h, t]
+                size = (o.square().mean() + config.rms_norm_eps).sqrt()
+                rows.append(o / size * of("norm.weight"))
+            gate = of("in_proj_z.weight") @ x[b, t]
+            row = torch.cat(rows) * gate / (1 + (-gate).exp())
+            row = of("out_proj.weight") @ row
+            assert torch.allclose(output[b, t], row, atol=1e-5)
+    name = "model.layers.3.self_attn"
+    found, gate, _ = book["attended_heads"](x, weights, name, config)
+    output, _ = book["gated_attention"](x, weights, name, config)
+    for b in range(2):
+        for t in range(5):
+            row = found[b, :, t] / (1 + (-gate[b, :, t]).exp())
+            row = weights[f"{name}.o_proj.weight"] @ row.flatten()
+            assert torch.allclose(output[b, t], row, atol=1e-5)
 
 
 def test_lightning_attention_has_one_decay_a_head(book):

@@ -54,20 +54,12 @@ def test_the_past_does_not_depend_on_the_future(
     rng, count = np.random.default_rng(seed), min(count, C)
     chosen = np.stack([rng.permutation(C)[:count] for _ in range(T)])
     cut = int(rng.integers(T + 1))
-    for name, make in (
-        ("within_capacity", torch.tensor),
-        ("within_capacity_tf", book["tf"].constant),
-    ):
-        kept = np.asarray(book[name](make(chosen), C, capacity))
-        assert kept.shape == chosen.shape
-        counts = np.bincount(chosen[kept], minlength=C)
-        wanted = np.minimum(
-            np.bincount(chosen.flatten(), minlength=C), capacity
-        )
-        assert (counts == wanted).all()
-        if cut:
-            alone = np.asarray(book[name](make(chosen[:cut]), C, capacity))
-            assert (alone == kept[:cut]).all()
+    kept = book["served"](chosen, capacity, False)
+    counts = np.bincount(chosen[kept], minlength=C)
+    wanted = np.minimum(np.bincount(chosen.flatten(), minlength=C), capacity)
+    assert (counts == wanted).all()
+    alone = book["served"](chosen[:cut], capacity, False)
+    assert (alone == kept[:cut]).all()
 
 
 def test_the_balance_loss_of_pads_and_of_small_batches(book):
@@ -96,7 +88,48 @@ def test_grouped_products_want_widths_of_four():
         F.grouped_mm(rows, torch.ones(2, 8, 6), offs=ends)
 
 
-# Latents
+@pytest.mark.parametrize("tokens", [1, 3, 20])
+def test_a_batch_reads_what_the_formula_says(book, tokens):
+    """On average over draws of even choices."""
+    rng, found = np.random.default_rng(tokens), []
+    for _ in range(300):
+        scores = rng.normal(size=(tokens, 16))
+        found.append(len(np.unique(np.argsort(-scores, -1)[:, :3])))
+    wanted = book["experts_read"](16, 3, tokens)
+    assert abs(np.mean(found) - wanted) < 0.3
+
+
+# Latents, and keys that are chosen
+
+
+@given(
+    seed=st.integers(0, 99),
+    T=st.integers(1, 4),
+    past=st.integers(0, 4),
+    count=st.integers(1, 9),
+)
+def test_the_best_keys_are_of_the_past(book, seed, T, past, count):
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(2, T, past + T)).astype("f4")
+    kept = book["keep_best"](torch.tensor(scores), count).numpy()
+    kept_tf = book["keep_best_tf"](book["tf"].constant(scores), count)
+    assert np.array_equal(kept, kept_tf)
+    for b, t in np.ndindex(2, T):
+        seen = scores[b, t, : past + t + 1]
+        wanted = np.sort(np.argsort(-seen)[:count])
+        assert np.array_equal(np.flatnonzero(kept[b, t]), wanted)
+
+
+def test_a_warm_up_draws_scores_to_the_target(book):
+    """The loss is zero where they agree, and pulls nothing there."""
+    rng = np.random.default_rng(0)
+    scores = torch.tensor(rng.normal(size=(2, 5, 5)), requires_grad=True)
+    mask = torch.ones(5, 5, dtype=torch.bool).tril()
+    target = scores.detach().masked_fill(~mask, -torch.inf).softmax(-1)
+    loss = book["index_loss"](scores, target)
+    loss.sum().backward()
+    assert loss.abs().max() < 1e-9 and scores.grad.abs().max() < 1e-9
+    assert (book["index_loss"](0 * scores, target).sum(0)[1:] > 0.01).all()
 
 
 def test_operations_are_those_that_pytorch_counts(book):
@@ -194,18 +227,23 @@ def test_what_is_not_computed_is_refused(book, field, value):
         book["deepseek_config"](book["said"] | {field: value})
 
 
-@pytest.mark.parametrize("absorbed", [False, True])
-def test_the_kit_finds_nothing(book, as_module, absorbed, asked, often):
+@pytest.mark.parametrize(
+    ("absorbed", "kind"), [(False, ""), (True, ""), (True, "_sparse")]
+)
+def test_the_kit_finds_nothing(book, as_module, absorbed, kind, asked, often):
     from cellbycell.checks import check_model
 
     def run(weights, token_ids, cache):
-        given = weights, token_ids, book["config"], cache, absorbed
+        given = weights, token_ids, book[f"config{kind}"], cache, absorbed
         return book["run_deepseek"](*given)
 
-    model = as_module(run, book["arrays"])
-    count = sum(weight.size for weight in book["arrays"].values())
-    report = check_model(model, **asked, reference=book["theirs"], count=count)
-    assert not report.failed and not report.errors, report
+    arrays, theirs = book[f"arrays{kind}"], book[f"theirs{kind}"]
+    model = as_module(run, arrays)
+    count = sum(weight.size for weight in arrays.values())
+    report = check_model(model, **asked, reference=theirs, count=count)
+    without_slope = ["training_gradients"] if kind else []  # the indexers
+    assert [*report.failed] == without_slope and not report.errors, report
+    assert not kind or "indexer" in str(report), report
     assert often | {
         "reference_parity",
         "parameter_count",
@@ -238,8 +276,8 @@ def test_the_kit_finds_a_mistake(book, as_module, mistake, monkeypatch, asked):
 
     def choose_some(*given):
         chosen, shares = choose(*given)
-        served = book["within_capacity"](chosen, 8, 6)
-        return chosen, shares * served
+        served = book["served"](chosen.numpy(), 6, False)
+        return chosen, shares * torch.tensor(served)
 
     if mistake == "batch_invariance":
         names = book["routed_experts"].__globals__

@@ -42,16 +42,17 @@ def run(*command, cwd):
     )
 
 
-def test_four_processes_write_what_one_writes(book, tmp_path):
-    (text, said), *_ = [(t, s) for n, t, s in programs() if n == "shard.py"]
-    (tmp_path / "shard.py").write_text(text)
-    torchrun = "-m", "torch.distributed.run"
-    assert "torchrun --nproc-per-node 4 shard.py" in said
-    done = run(*torchrun, "--nproc-per-node", "4", "shard.py", cwd=tmp_path)
-    names = book["alone"][0][0][:3]
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout.strip() == f"4 processes write: {names}"
-    assert f"`{names}`" in said
+def test_four_processes_learn_what_one_learns(tmp_path):
+    (text, said), *_ = [(t, s) for n, t, s in programs() if n == "train.py"]
+    (tmp_path / "train.py").write_text(text)
+    torchrun = "-m", "torch.distributed.run", "--nproc-per-node"
+    assert "torchrun --nproc-per-node 4 train.py" in said
+    for size in ("1", "4"):
+        done = run(*torchrun, size, "train.py", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr[-2000:]
+        told = done.stdout.strip()
+        assert told.startswith(f"{size} processes: the loss is ")
+        assert f"`{told.split(': ')[1]}`" in said
 
 
 def test_the_mirrored_program_learns(tmp_path):

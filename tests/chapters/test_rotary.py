@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks import far
+from cellbycell.breaks import ask_smol
+from cellbycell.figures.rotary_far import read_far
 from tools.settings import BOOK
 
 pytestmark = pytest.mark.xdist_group("frameworks")
@@ -110,6 +113,25 @@ def test_a_norm_after_the_rotation_shows_if_scales_differ_in_a_pair(
         before = np.asarray(rotary(x * scale, positions))
         after = np.asarray(rotary(x, positions) * scale)
         assert np.allclose(before, after, atol=1e-5) != seen
+
+
+def test_the_copy_from_far_away_is_measured_again():
+    """Two points of the figure, on both sides of the fall."""
+    found = read_far()
+    for gap in (4000, 7000):
+        text, copy = far.losses("as it is", gap)
+        assert abs(text - found["text"]["as it is"]) < 0.002
+        place = found["gaps"].index(gap)
+        assert abs(copy - found["copy"]["as it is"][place]) < 0.002
+
+
+def test_what_a_shift_of_all_positions_changes():
+    """Nothing, in a published model."""
+    right = ask_smol()
+    by = "positions + 1000, self.base)"
+    moved = ask_smol("turn(x, positions, self.base)", f"turn(x, {by}")
+    assert abs(moved.loss - right.loss) < 1e-3
+    assert moved.answer == right.answer
 
 
 def layout_of(family):

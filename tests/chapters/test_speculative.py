@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks import drafts
+
 pytestmark = pytest.mark.xdist_group("frameworks")
 
 
@@ -146,14 +148,12 @@ def test_rounding_changes_no_round(book, monkeypatch):
     given = book["speculate"].__globals__
     monkeypatch.setitem(given, "draw", draw)
     monkeypatch.setitem(given, "judge", judge)
-    names = [
-        book["in_rounds"](
-            *book["speculate"](
-                book["target"], book["draft"], book["dot"], 20, 4, 0, seed
-            )
+    names = []
+    for seed in SEEDS:
+        ids, rounds = book["speculate"](
+            book["target"], book["draft"], book["dot"], 20, 4, 0, seed
         )
-        for seed in SEEDS
-    ]
+        names.append(book["in_rounds"](book["letters_of"](ids), rounds))
     assert names == book["names"]
     assert min(gaps) > 0.03
 
@@ -168,6 +168,50 @@ def test_rounds_bring_as_much_as_predicted(book):
         kept += [accepted for drafted, accepted in rounds if drafted == 4]
     wanted = book["tokens_a_call"](book["shared"], 4)
     assert len(kept) > 150 and abs(1 + np.mean(kept) - wanted) < 0.3
+
+
+@pytest.mark.parametrize("name", drafts.PROMPTS)
+def test_the_table_has_the_counts_of_each_text(book, name):
+    """The ratio is that of one run; the counts are the same everywhere."""
+    _, rounds = drafts.by_lookup(drafts.PROMPTS[name])
+    guessed, right = (sum(counts) for counts in zip(*rounds, strict=True))
+    row = book["measured"][name]
+    found = row["calls"], row["guessed"], row["right"]
+    assert found == (len(rounds), guessed, right)
+
+
+def test_a_certain_guess_keeps_the_law_of_smollm2(book):
+    """Sampled, too: the guess of the text, or a draw without it."""
+    logits = book["smol"](book["copy_ids"])[0, -1].double()
+    p = logits.softmax(-1).numpy()
+    for token in (int(p.argmax()), int(p.argsort()[-2]), int(p.argmin())):
+        certain = np.eye(1, len(p), token)[0]
+        law, share = book["law_of"](p, certain, certain)
+        assert abs(law - p).max() < 1e-9 and np.isclose(share, p[token])
+
+
+@pytest.mark.parametrize("level", [0.0, 0.5, 3.0])
+def test_rows_of_a_batch_are_those_alone(book, level):
+    torch.manual_seed(0)
+    starts = torch.randint(1, 27, (5, 4))
+    starts[:, 0] = 0
+    guess = book["drafts"][level]
+
+    def after(text, count):
+        ids = torch.tensor([text])
+        return book["generate"](guess, ids, count)[0, -count:].tolist()
+
+    with torch.no_grad():
+        found, stood, _ = book["write_rows"](
+            lambda *given: book["read_rows"](book["target"], *given),
+            after,
+            starts.tolist(),
+            12,
+            count=4,
+        )
+    alone = book["generate"](book["target"], starts, 12)
+    assert found == alone.tolist()
+    assert level or all(row == [4] * 5 for row in stood)
 
 
 SEEDS = (63, 166, 211, 215, 255, 265)

@@ -80,6 +80,37 @@ def test_whole_numbers_are_refused(tmp_path, kind):
         read(tmp_path, content)
 
 
+def test_positions_of_an_old_bert_are_left_out(tmp_path):
+    """But only if they are 0, 1, 2, ..., as the model makes them itself."""
+    pytest.importorskip("safetensors")
+    name = "embeddings.position_ids"
+    header = {name: ("I64", [1, 3], 0, 24), "norm": ("F32", [1], 24, 28)}
+    for count, refused in ([0, 1, 2], False), ([2, 3, 4], True):
+        numbers = np.array(count, "<i8").tobytes() + bytes(4)
+        if refused:
+            with pytest.raises(ValueError, match=f"{name} is I64"):
+                read(tmp_path, packed(header) + numbers)
+        else:
+            assert [*read(tmp_path, packed(header) + numbers)] == ["norm"]
+
+
+def test_what_is_kept_of_a_tensor(tmp_path):
+    """Each is given in float32, one after the other."""
+    pytest.importorskip("safetensors")
+    seen = []
+
+    def keep(values):
+        seen.append((values.dtype, values.shape))
+        return values.astype(np.float16)
+
+    shapes = llama_shapes(llama_config(CONFIG))
+    _, weights = read_checkpoint(written(tmp_path), keep)
+    assert len(seen) == len(shapes)
+    assert {dtype for dtype, _ in seen} == {np.dtype("float32")}
+    assert {w.dtype for w in weights.values()} == {np.dtype("float16")}
+    assert checked_weights(weights, shapes).keys() == shapes.keys()
+
+
 WHOLE = packed({"a": ("F32", [2], 0, 8)}) + bytes(8)
 
 

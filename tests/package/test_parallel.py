@@ -12,7 +12,7 @@ import pytest
 from frameworks import PyTorch, TensorFlow
 
 from cellbycell.common import cut_weights, part_config
-from cellbycell.emulator import run_processes
+from cellbycell.emulator import run_on, run_processes
 from cellbycell.figures.names_model import stored_config, stored_weights
 
 pytestmark = pytest.mark.xdist_group("frameworks")
@@ -27,10 +27,10 @@ def ones(framework, *shape, dtype="float32"):
     return framework.tensor(np.ones(shape, dtype))
 
 
-def fails(framework, work, size=2, seconds=20, within=10):
+def fails(work, size=2, seconds=20, within=10):
     before, begin = threading.active_count(), time.monotonic()
     with pytest.raises(RuntimeError) as error:
-        framework.run_on(size, work, seconds=seconds)
+        run_on(size, work, seconds=seconds)
     assert time.monotonic() - begin < within
     assert threading.active_count() <= before
     return str(error.value)
@@ -49,9 +49,9 @@ def test_a_machine_that_stops_ends_all(framework, size):
     def ends(machine):
         return machine.rank or exit()
 
-    assert fails(framework, dies, size) == "machine 1 stopped: no more"
-    assert "machine 1 has left" in fails(framework, leaves, size)
-    assert fails(framework, ends, size).startswith("machine 0 stopped")
+    assert fails(dies, size) == "machine 1 stopped: no more"
+    assert "machine 1 has left" in fails(leaves, size)
+    assert fails(ends, size).startswith("machine 0 stopped")
 
 
 def test_machines_that_want_different_things_are_told(framework):
@@ -67,8 +67,45 @@ def test_machines_that_want_different_things_are_told(framework):
         return machine.all_reduce(ones(framework, 2, dtype=dtype))
 
     for work in (other_call, other_shape, other_type):
-        said = fails(framework, work)
+        said = fails(work)
         assert "and machine" in said and "(2,)" in said
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_messages_and_their_bytes(framework, size):
+    def work(machine):
+        own = np.arange(8.0, dtype="float32") + 8 * machine.rank
+        x, sent = framework.tensor(own), [0]
+        rows = np.split(own, machine.size)
+        found = []
+        for message in (
+            lambda: machine.all_reduce(x),
+            lambda: machine.reduce_scatter(x),
+            lambda: machine.gather(x),
+            lambda: machine.pass_on(x),
+            lambda: machine.all_to_all([framework.tensor(r) for r in rows]),
+        ):
+            found.append(message())
+            sent.append(machine.sent)
+        return [np.array(x) for x in found], np.diff(sent).tolist()
+
+    every = np.arange(8.0 * size).reshape(size, 8)
+    for rank, (found, sent) in enumerate(run_on(size, work)):
+        pieces = np.split(every, size, 1)[rank]
+        wanted = every.sum(0), pieces.sum(0), every, every[rank - 1], pieces
+        for x, right in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(x, right)
+        part = 32 * (size - 1) // size
+        assert sent == [
+            2 * part, part, 32 * (size - 1), 32 * (size > 1), part
+        ]  # fmt: skip
+
+
+def test_pieces_are_equal(framework):
+    def work(machine):
+        return machine.reduce_scatter(ones(framework, 3))
+
+    assert "3 rows on 2 machines" in fails(work)
 
 
 def test_a_machine_that_is_silent_is_not_waited_for(framework):
@@ -77,7 +114,7 @@ def test_a_machine_that_is_silent_is_not_waited_for(framework):
             return time.sleep(2.5)
         return machine.all_reduce(ones(framework, 2))
 
-    assert "silent for 1 s" in fails(framework, sleeps, seconds=1, within=8)
+    assert "silent for 1 s" in fails(sleeps, seconds=1, within=8)
 
 
 def test_a_part_has_its_rows_and_refuses_what_it_cannot_cut():
@@ -113,7 +150,7 @@ def test_losses_and_gradients_of_half_the_range(framework, size):
     wanted = top - logits[[0, 1], targets]
     slopes = np.exp(logits - top[:, None])  # probabilities
     slopes[[0, 1], targets] -= 1
-    losses, parts = zip(*framework.run_on(size, work), strict=True)
+    losses, parts = zip(*run_on(size, work), strict=True)
     for found in losses:
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
     found = np.concatenate(parts, -1)

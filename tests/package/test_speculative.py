@@ -263,3 +263,38 @@ def test_ids_keep_their_type(framework):
     ids = framework.tensor([[0, 3]])
     found, _ = framework.speculate(framework.target, framework.draft, ids, 3)
     assert found.dtype == ids.dtype
+
+
+# Guesses that stand in the text
+
+
+def test_what_followed_is_what_came_after_the_last_time():
+    followed = import_module("cellbycell.common").what_followed
+    assert followed([1, 2, 3, 1, 2, 4, 1, 2]) == 4
+    assert followed([1, 2, 3, 4, 5]) is None
+    assert followed([7, 7, 7]) == 7
+    assert followed([]) is None and followed([1]) is None
+    assert followed([1, 2, 1], size=1) == 2
+
+
+def test_guesses_of_the_text_change_no_text(framework):
+    ids = framework.tensor([[0, 1, 14, 1, 14, 1]])
+    wanted = framework.generate(framework.target, ids, 9)
+    look_up = framework.look_up
+    found, rounds = framework.speculate(
+        framework.target,
+        lambda new, cache: look_up(new, cache, 30),
+        ids,
+        9,
+        temperature=0,
+    )
+    assert np.array_equal(found, wanted)
+    assert any(drafted for drafted, _ in rounds)
+    _, rounds = framework.speculate(
+        framework.target,
+        lambda new, cache: look_up(new, cache, 30),
+        framework.tensor([[0, 1, 2]]),
+        1,
+        temperature=0,
+    )
+    assert rounds == [(0, 0)]

@@ -15,7 +15,7 @@ SEARCH = """words => rank(words).map(([, number]) => {
 # What learners type, and where the first result has to lead.
 FIRST = """
 rope: rotary#turn-each-pair
-kv cache: cache#a-layer-with-a-cache
+kv cache: cache#keep-keys-and-values
 gqa: cache#fewer-key-heads
 layer norm vs rms norm: encoder#
 flash attention: tiles#tiles
@@ -89,7 +89,7 @@ speculative decoding: speculative#guess-then-check
 how does speculative sampling accept tokens: speculative#accept-or-draw
 mamba: linear_attention#side-road-mamba-2
 router sends everything to one expert: mixture_of_experts#the-collapse
-deepseek mla: mixture_of_experts#latent-attention
+deepseek mla: mixture_of_experts#side-road-latent-attention
 gradient clipping: training#side-road-gradient-clipping
 view size is not compatible: symptoms#messages-of-pytorch multi_head_attention#
 index out of range in self: symptoms#messages-of-pytorch symptoms#an-id-is-out
