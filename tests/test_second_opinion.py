@@ -284,7 +284,7 @@ WRONG = {
     "serving.read_in_all": [
         lambda prompts, size: len({i for ids in prompts for i in ids})
     ],
-    "serving.steps": [lambda x, places: sum(x[::places])],
+    "serving.steps_needed": [lambda x, places: sum(x[::places])],
     "bits.block_bytes": [lambda n, b: n * (b // 8) + n // 32 * 2],
     "bits.rounded": [lambda w, bits, group: w.round(bits)],
     "bits.unpacked": [lambda x: np.concatenate([x[2:] & 15, x[2:] >> 4]) - 8],

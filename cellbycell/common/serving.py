@@ -98,8 +98,8 @@ def check_request(request, server):
         raise ValueError(f"An id is not an int in [0, {vocab_size}).")
     if longest > room:
         raise ValueError(f"It could need {longest} slots, and {room} is all.")
-    if request.written or request.read or request.table:
-        raise ValueError("This request has been served before.")
+    if request.written or request.read or request in server.waiting:
+        raise ValueError("This request is served, or has been.")
 
 
 class Server:

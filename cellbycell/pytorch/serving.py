@@ -12,7 +12,7 @@ from cellbycell.pytorch.rotary import rotary_halves
 
 
 def make_memory(config, slots):
-    """Return room for the keys and the values of tokens, (L, P, C, K) each."""
+    """Return room for keys and values of tokens, (P, C, K) for each layer."""
     shape = config.num_layers, slots, config.key_heads, config.d_head
     return torch.zeros(shape), torch.zeros(shape)
 
@@ -47,10 +47,11 @@ def read_together(model, memory, spans):
         values[new] = value[0].swapaxes(0, 1)  # (T, C, K)
         found = []
         for q, p, own in zip(query.split(counts, 2), at, seen, strict=True):
-            key, value = (m[own].swapaxes(0, 1)[None] for m in (keys, values))
+            key = keys[own].swapaxes(0, 1)[None]  # (1, C, ..., K)
+            value = values[own].swapaxes(0, 1)[None]  # (1, C, ..., K)
             mask = torch.arange(len(own)) <= p[:, None]
             found.append(attend_grouped(q, key, value, mask))
-        x = x + part.output_proj(merge_heads(torch.cat(found, 2)))
+        x = x + part.output_proj(merge_heads(torch.cat(found, 2)))  # (1, T, D)
         x = x + layer.feed_forward(layer.feed_forward_norm(x))
     last = torch.tensor(counts).cumsum(0) - 1  # (B,)
     table = model.embedding.weight if model.tied else model.linear.weight

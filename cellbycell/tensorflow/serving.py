@@ -15,7 +15,7 @@ from cellbycell.tensorflow.rotary import rotary_halves_tf
 
 
 def make_memory_tf(config, slots):
-    """Return room for the keys and the values of tokens, L of (P, C, K)."""
+    """Return room for keys and values of tokens, (P, C, K) for each layer."""
     zeros = tf.zeros((slots, config.key_heads, config.d_head))
     layers = range(config.num_layers)
     return [[tf.Variable(zeros) for _ in layers] for _ in ("keys", "values")]
@@ -34,7 +34,7 @@ def read_together_tf(model, memory, spans):
     """Read new tokens of several texts; return their next logits, (B, N).
 
     spans: for each text its new ids, the position of the first, and the slots
-    of all its positions so far, these included. memory: of make_memory_tf.
+    of all its positions so far, these included. memory: of make_memory.
     """
     counts = [len(ids) for ids, _, _ in spans]
     token_ids = tf.constant([i for ids, _, _ in spans for i in ids])  # (T,)
@@ -47,17 +47,19 @@ def read_together_tf(model, memory, spans):
     for layer, keys, values in zip(model.layers, *memory, strict=True):
         part, y = layer.attention, layer.attention_norm(x)
         query, key, value = rotated_tf(part, y, positions)
-        keys.scatter_nd_update(new, tf.transpose(key[0], (1, 0, 2)))
-        values.scatter_nd_update(new, tf.transpose(value[0], (1, 0, 2)))
+        key = tf.transpose(key[0], (1, 0, 2))  # (T, C, K)
+        value = tf.transpose(value[0], (1, 0, 2))  # (T, C, K)
+        keys.scatter_nd_update(new, key)
+        values.scatter_nd_update(new, value)
         found = []
         queries = tf.split(query, counts, 2)
         for q, p, own in zip(queries, at, seen, strict=True):
-            key, value = (tf.gather(m, own) for m in (keys, values))
-            key = tf.transpose(key, (1, 0, 2))[None]
-            value = tf.transpose(value, (1, 0, 2))[None]
+            key = tf.transpose(tf.gather(keys, own), (1, 0, 2))  # (..., K)
+            value = tf.transpose(tf.gather(values, own), (1, 0, 2))  # (..., K)
             mask = tf.range(len(own)) <= p[:, None]
-            found.append(attend_grouped_tf(q, key, value, mask))
-        x = x + part.output_proj(merge_heads_tf(tf.concat(found, 2)))
+            found.append(attend_grouped_tf(q, key[None], value[None], mask))
+        found = tf.concat(found, 2)  # (1, H, T, K)
+        x = x + part.output_proj(merge_heads_tf(found))
         x = x + layer.feed_forward(layer.feed_forward_norm(x))
     x = model.norm(tf.gather(x[0], tf.cumsum(counts) - 1))  # (B, D)
     if not model.tied:

@@ -39,11 +39,11 @@ def tiny(book):
         weight.data = drawn + (weight.ndim == 1)
 
     def new_server(
-        count, size, pages=book["Pages"], served_by=book["Server"], **settings
+        count, size, pages=book["Pages"], by=book["Server"], **settings
     ):
         memory = book["make_memory"](sizes, count * size)
         read = partial(book["read_together"], model, memory)
-        return served_by(read, pages(count, size), 30, **settings)
+        return by(read, pages(count, size), 30, **settings)
 
     def alone(prompt, max_len, choose):
         ids = torch.tensor([prompt])
@@ -116,7 +116,7 @@ def test_the_favourite_leads_by_more_than_rounding(book):
         rows = book["model"](torch.tensor([ids]))[0, 3:-1]
         best = rows.topk(2).values
         leads.append((best[:, 0] - best[:, 1]).min().item())
-    assert min(leads) > 1e-3
+    assert min(leads) > 1e-4
     leads = []
     for asked, one in zip(book["asked"], book["questions"], strict=True):
         if one in (book["questions"][1], book["questions"][4]):
@@ -124,6 +124,24 @@ def test_the_favourite_leads_by_more_than_rounding(book):
             best = rows[len(asked) - 1 : -1].topk(2).values
             leads.append((best[:, 0] - best[:, 1]).min().item())
     assert min(leads) > 1e-3
+
+
+def test_smollm2s_favourites_lead_in_both_kinds_of_pages(book):
+    """What *Wrong on purpose* stores hangs on no last digit."""
+    rows = [book["tokenizer"].encode(text).ids for text in book["helped"]]
+    for kind in book["kinds"]:
+        server, leads = book["smol_server"](count=40, pages=kind), []
+
+        def read(spans, read=server.read, leads=leads):
+            logits = read(spans)
+            best = logits.topk(2).values
+            leads.append((best[:, 0] - best[:, 1]).min().item())
+            return logits
+
+        server.read = read
+        for ids in rows:
+            book["serve"](server, [book["Request"]([*ids], 14, book["END"])])
+        assert min(leads) > 1e-3
 
 
 # Bad input, and users who hang up
@@ -164,7 +182,7 @@ def test_a_prompt_of_exactly_all_slots_is_served(book, tiny):
 def test_no_request_is_served_twice(book, tiny):
     server, request = tiny[0](10, 4), book["Request"]([1, 2], 3)
     book["serve"](server, [request])
-    with pytest.raises(ValueError, match="served before"):
+    with pytest.raises(ValueError, match="is served"):
         server.submit(request)
 
 
@@ -224,7 +242,7 @@ def test_the_law_finds_a_prompt_that_is_wholly_known(book, tiny):
 
 
 def test_only_drawn_texts_show_that_a_text_is_written_again(book, tiny):
-    kinds = {"served_by": book["WritesAgain"]}
+    kinds = {"by": book["WritesAgain"]}
     right, asked = kept(book, tiny, range(60), **kinds)
     assert right < asked
     new_server, alone, drawer, heads = tiny
@@ -323,7 +341,7 @@ def test_the_kit_accepts_a_cache_in_pages(book):
     report = check_model(
         book["model"], rows, step=step, only="cache_consistency"
     )
-    assert [result.status for result in report.results] == ["passed"]
+    assert "cache_consistency" in report.passed
 
 
 # A server that listens
@@ -348,7 +366,7 @@ def test_two_hundred_clients_get_what_they_get_alone(book):
             return hang_up(rows[i], i)
         ids = rows[i] if i % 10 != 5 else [99]
         try:
-            return ids + book["ask"](port, ids=ids, max_len=20, seed=i)
+            return ids + book["ids_from"](port, ids=ids, max_len=20, seed=i)
         except urllib.error.HTTPError as error:
             return error.code
 
@@ -360,7 +378,9 @@ def test_two_hundred_clients_get_what_they_get_alone(book):
         elif i % 10 == 5:
             assert text == 400
         else:
-            want = book["alone"](rows[i], 20, book["sampler"](i))
+            want = book["alone"](
+                book["model"], rows[i], 20, book["sampler"](i)
+            )
             assert text == want
     for _ in range(200):
         if not listening.lines:
