@@ -47,8 +47,8 @@ def read_together(model, memory, spans):
         values[new] = value[0].swapaxes(0, 1)  # (T, C, K)
         found = []
         for q, p, own in zip(query.split(counts, 2), at, seen, strict=True):
-            key = keys[own].swapaxes(0, 1)[None]  # (1, C, ..., K)
-            value = values[own].swapaxes(0, 1)[None]  # (1, C, ..., K)
+            key = keys[own].swapaxes(0, 1)[None]  # (..., K)
+            value = values[own].swapaxes(0, 1)[None]  # (..., K)
             mask = torch.arange(len(own)) <= p[:, None]
             found.append(attend_grouped(q, key, value, mask))
         x = x + part.output_proj(merge_heads(torch.cat(found, 2)))  # (1, T, D)
