@@ -6,6 +6,7 @@ import socket
 import textwrap
 import time
 import urllib.error
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -370,6 +371,9 @@ def test_two_hundred_clients_get_what_they_get_alone(book):
         except urllib.error.HTTPError as error:
             return error.code
 
+    for body in (b"", b"[1]", b"{}", b'{"ids": 3, "max_len": 2}'):
+        with pytest.raises(urllib.error.HTTPError, match="400"):
+            urllib.request.urlopen(f"http://127.0.0.1:{port}", body, 60)
     with ThreadPoolExecutor(200) as pool:
         texts = [*pool.map(client, range(200))]
     for i, text in enumerate(texts):
