@@ -90,10 +90,10 @@ class Request:
 def check_request(request, server):
     """Raise ValueError if a server can't serve a request."""
     ids, vocab_size = request.ids, server.vocab_size
+    if not ids or not isinstance(request.max_len, int) or request.max_len < 1:
+        raise ValueError("The prompt is empty, or max_len no int above 0.")
     longest = len(ids) + request.max_len - 1  # the last is never read
     room = server.pages.count * server.pages.size
-    if not ids or request.max_len < 1:
-        raise ValueError("The prompt is empty, or max_len is below 1.")
     if not all(isinstance(i, int) and 0 <= i < vocab_size for i in ids):
         raise ValueError(f"An id is not an int in [0, {vocab_size}).")
     if longest > room:

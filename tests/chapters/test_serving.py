@@ -154,6 +154,7 @@ BAD = {
     "no number": ([1, "a"], 5),
     "half": ([1, 2.5], 5),
     "nothing to write": ([1, 2], 0),
+    "half an id to write": ([1, 2], 2.5),
     "too long": ([1] * 20, 22),
 }
 
