@@ -291,3 +291,24 @@ def test_the_stored_llama_has_a_scale_a_row(book):
         w = book["torch"].tensor(w)
         rough = book["restore"](*book["quantise"](w, group=w.shape[-1]))
         assert book["torch"].allclose(rough, w, rtol=1e-3, atol=1e-6), name
+
+
+def test_the_librarys_8_bit_cache_needs_floats_that_saturate(book):
+    torch, theirs = book["torch"], book["theirs"]
+    tokenizer, prompt = book["tokenizer"], book["prompt"]
+    saturates = torch.tensor(500.0).to(torch.float8_e4m3fn).isfinite()
+    said = theirs.generate(
+        prompt,
+        max_new_tokens=8,
+        do_sample=False,
+        eos_token_id=2,
+        pad_token_id=2,
+        cache_implementation="quantized",
+        cache_config={"backend": "fp8"},
+    )
+    ids = said[0, prompt.shape[1] :].tolist()
+    if saturates:
+        assert tokenizer.decode(ids) == "The capital of France is Paris."
+    else:  # NaN from the fifth token on, whose likeliest token is 0
+        assert tokenizer.decode(ids[:4]) == "The capital of France"
+        assert ids[4:] == [0, 0, 0, 0]
