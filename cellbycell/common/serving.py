@@ -35,7 +35,7 @@ class Pages:
 
     def give_back(self, table):
         """Take a table's pages back; those without a user are free."""
-        for page in reversed(table):
+        for page in reversed(table):  # beginnings may be asked again
             self.users[page] -= 1
             if not self.users[page]:
                 self.free.append(page)

@@ -31,7 +31,8 @@ def read_together(model, memory, spans):
     """Read new tokens of several texts; return their next logits, (B, N).
 
     spans: for each text its new ids, the position of the first, and the slots
-    of all its positions so far, these included. memory: of make_memory.
+    of all its positions so far at least; what lies beyond is masked. memory:
+    of make_memory.
     """
     counts = [len(ids) for ids, _, _ in spans]
     token_ids = torch.tensor([i for ids, _, _ in spans for i in ids])  # (T,)
@@ -49,7 +50,7 @@ def read_together(model, memory, spans):
         for q, p, own in zip(query.split(counts, 2), at, seen, strict=True):
             key = keys[own].swapaxes(0, 1)[None]  # (..., K)
             value = values[own].swapaxes(0, 1)[None]  # (..., K)
-            mask = torch.arange(len(own)) <= p[:, None]
+            mask = torch.arange(len(own)) <= p[:, None]  # its own past
             found.append(attend_grouped(q, key, value, mask))
         x = x + part.output_proj(merge_heads(torch.cat(found, 2)))  # (1, T, D)
         x = x + layer.feed_forward(layer.feed_forward_norm(x))

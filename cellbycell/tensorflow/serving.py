@@ -34,7 +34,8 @@ def read_together_tf(model, memory, spans):
     """Read new tokens of several texts; return their next logits, (B, N).
 
     spans: for each text its new ids, the position of the first, and the slots
-    of all its positions so far, these included. memory: of make_memory.
+    of all its positions so far at least; what lies beyond is masked. memory:
+    of make_memory.
     """
     counts = [len(ids) for ids, _, _ in spans]
     token_ids = tf.constant([i for ids, _, _ in spans for i in ids])  # (T,)
