@@ -279,6 +279,12 @@ WRONG = {
     ],
     "speculative.speedup": [lambda a, k, c: (1 + a * k) / (1 + c * (k + 1))],
     "speculative.share_accepted": [lambda p, q, t: max(softmax(q / t))],
+    "serving.balance": [lambda f, b, size: f * size // b],
+    "serving.pages_of": [lambda p, w, size: p // size + w // size],
+    "serving.read_in_all": [
+        lambda prompts, size: len({i for ids in prompts for i in ids})
+    ],
+    "serving.steps_needed": [lambda x, places: sum(x[::places])],
     "bits.block_bytes": [lambda n, b: n * (b // 8) + n // 32 * 2],
     "bits.rounded": [lambda w, bits, group: w.round(bits)],
     "bits.unpacked": [lambda x: np.concatenate([x[2:] & 15, x[2:] >> 4]) - 8],

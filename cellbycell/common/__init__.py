@@ -33,6 +33,13 @@ from cellbycell.common.parallel import count_letters, cut_weights, part_config
 from cellbycell.common.position_similarity import frequencies, similarity
 from cellbycell.common.positional_encoding import smallest_sets
 from cellbycell.common.rotary import stretched
+from cellbycell.common.serving import (
+    Pages,
+    Request,
+    Server,
+    check_request,
+    likeliest,
+)
 from cellbycell.common.speculative import (
     cut_cache,
     draw,
@@ -46,11 +53,15 @@ from cellbycell.common.training import learning_rate
 __all__ = [
     "DecoderConfig",
     "LlamaConfig",
+    "Pages",
+    "Request",
+    "Server",
     "answer_targets",
     "block_mask",
     "chat_batches",
     "chat_parts",
     "chat_row",
+    "check_request",
     "count_letters",
     "cut_cache",
     "cut_weights",
@@ -67,6 +78,7 @@ __all__ = [
     "layer_parameters",
     "layer_projections",
     "learning_rate",
+    "likeliest",
     "llama_parts",
     "mask_per_head",
     "nibbles",

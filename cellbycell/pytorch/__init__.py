@@ -130,6 +130,7 @@ from cellbycell.pytorch.sampling import (
     keep_top_p,
     sampler,
 )
+from cellbycell.pytorch.serving import make_memory, read_together, rotated
 from cellbycell.pytorch.speculative import (
     look_up,
     probabilities,
@@ -220,6 +221,7 @@ __all__ = [
     "load_llama",
     "look_up",
     "make_causal_mask",
+    "make_memory",
     "merge_heads",
     "merge_lora",
     "mixture",
@@ -234,6 +236,7 @@ __all__ = [
     "propose",
     "quantise",
     "qwen35",
+    "read_together",
     "recall_loss",
     "reduce_from_region",
     "restore",
@@ -241,6 +244,7 @@ __all__ = [
     "rms_rows",
     "rotary",
     "rotary_halves",
+    "rotated",
     "rotation_matrix",
     "routed_experts",
     "router_shares",

@@ -133,6 +133,11 @@ from cellbycell.tensorflow.sampling import (
     keep_top_p_tf,
     sampler_tf,
 )
+from cellbycell.tensorflow.serving import (
+    make_memory_tf,
+    read_together_tf,
+    rotated_tf,
+)
 from cellbycell.tensorflow.speculative import (
     look_up_tf,
     probabilities_tf,
@@ -223,6 +228,7 @@ __all__ = [
     "load_llama_tf",
     "look_up_tf",
     "make_causal_mask_tf",
+    "make_memory_tf",
     "merge_heads_tf",
     "merge_lora_tf",
     "mixture_tf",
@@ -237,6 +243,7 @@ __all__ = [
     "propose_tf",
     "quantise_tf",
     "qwen35_tf",
+    "read_together_tf",
     "recall_loss_tf",
     "reduce_from_region_tf",
     "restore_tf",
@@ -244,6 +251,7 @@ __all__ = [
     "rms_rows_tf",
     "rotary_halves_tf",
     "rotary_tf",
+    "rotated_tf",
     "rotation_matrix_tf",
     "routed_experts_tf",
     "router_shares_tf",
