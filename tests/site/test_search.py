@@ -102,6 +102,9 @@ split heads reshape vs transpose: multi_head_attention#why-view-then
 bert: families#side-road-gpt-2-and-bert
 word order ignored: symptoms#the-order-of-the-tokens
 flat attention weights: symptoms#the-attention-weights-look-wrong
+continuous batching: serving#join-and-leave
+paged attention: serving#memory-in-pages
+prefix caching: serving#a-beginning
 """
 INDEX = 270_000  # bytes of the index, compressed; a search alone loads it
 
