@@ -147,3 +147,113 @@ def draw_prefix():
     picture.arrow((272, 46), (272, 74), role=ROLES[0])
     picture.arrow((276, 130), (334, 102), role=ROLES[2])
     return picture
+
+
+def draw_request():
+    """Draw one request in three steps: its ids, and which are read.
+
+    Returns
+    -------
+    Picture
+        A prompt of six ids, read in two chunks, and then a newest one.
+    """
+    picture = Picture(
+        176,
+        "A prompt of six ids in three steps. First four are read; then the "
+        "other two, and a seventh is written; then only the seventh is read, "
+        "and an eighth is written.",
+    )
+    ids, step = ".irela", 34
+    for row, (name, read, stop, new) in enumerate(
+        (("a chunk", 0, 4, ""), ("the rest", 4, 6, "n"), ("newest", 6, 7, "d"))
+    ):
+        y = 10 + 46 * row
+        picture.text(70, y + 18, name, at="end", size=12)
+        known = ids + "n" * (row == 2)
+        for i, letter in enumerate(known):
+            box = Box(80 + step * i, y, step - 4, 26)
+            role = "key" if i < read else "output" if i < stop else "token"
+            style = _tint(role, 0.35) if i < stop else EMPTY
+            picture.rect(box, style, radius=2)
+            picture.text(box.x + (step - 4) / 2, y + 18, letter)
+        if new:
+            x = 80 + step * len(known)
+            picture.frame(Box(x, y, step - 4, 26), role="value")
+            picture.text(x + (step - 4) / 2, y + 18, new, role="value")
+    for x, role, name in (
+        (40, "key", "keys in memory"), (160, "output", "read now"),
+        (246, "value", "written"),
+    ):  # fmt: skip
+        picture.rect(Box(x, 150, 12, 12), _tint(role, 0.35), radius=2)
+        picture.text(x + 18, 161, name, at="start", size=12)
+    return picture
+
+
+def draw_room():
+    """Draw six pages before and after the youngest makes room.
+
+    Returns
+    -------
+    Picture
+        The third text loses its pages, the first gets one, and it waits.
+    """
+    picture = Picture(
+        124,
+        "Six pages, two for each of the texts A, B and C. A needs a third "
+        "and none is free, so C, the youngest, gives its two back: A has "
+        "three, one is free, and C waits with all its ids.",
+    )
+    for y, name, pages in ((14, "before", "AABBCC"), (72, "after", "AABBA ")):
+        picture.text(52, y + 18, name, at="end", size=12)
+        for i, text in enumerate(pages):
+            box = Box(60 + 40 * i, y, 36, 26)
+            style = EMPTY if text == " " else _tint(ROLES["ABC".index(text)])
+            picture.rect(box, style, radius=2)
+            picture.text(box.x + 18, y + 18, text)
+    picture.arrow((238, 40), (238, 70), role="query")
+    picture.token(318, 73, "C", "value", width=36)
+    picture.arrow((278, 40), (300, 58), (336, 58), (336, 71), role="value")
+    picture.text(336, 114, "waits", role="value", size=12)
+    return picture
+
+
+def draw_own_ids(users, size):
+    """Draw texts whose pages are found by their own ids alone.
+
+    Parameters
+    ----------
+    users
+        What the first, the second and the third have asked.
+    size
+        The slots of a page.
+
+    Returns
+    -------
+    Picture
+        The third takes its first page from the second, and its second page
+        from the first.
+    """
+    first, second, third = (
+        [("." + t)[i : i + size] for i in (0, size)] for t in users
+    )
+    picture = Picture(
+        182,
+        f"Pages of {size} ids. The third user's, {third[0]} and {third[1]}, "
+        f"are found as {second[0]} of the second user and as {first[1]} of "
+        "the first.",
+    )
+    for row, pages in enumerate((first, second, third)):
+        y = 10 + 60 * row
+        name = ("first", "second", "third")[row]
+        picture.text(70, y + 18, name, role=ROLES[row], at="end")
+        for i, text in enumerate(pages):
+            box = Box(90 + 140 * i, y, 90, 26)
+            role = ROLES[row] if row < 2 else ROLES[1 - i]
+            picture.rect(box, _tint(role, 0.3), radius=2)
+            picture.text(box.x + 45, y + 18, text)
+    picture.arrow((135, 96), (135, 128), role=ROLES[1])
+    around = (320, 23), (350, 23), (350, 143), (322, 143)
+    picture.arrow(*around, role="wrong")
+    text = f"was read after {first[0]}"
+    picture.text(275, 172, text, role="wrong", size=12)
+    return picture
