@@ -257,3 +257,110 @@ def draw_own_ids(users, size):
     text = f"was read after {first[0]}"
     picture.text(275, 172, text, role="wrong", size=12)
     return picture
+
+
+def draw_schedule(asks, settings, prompts):
+    """Draw who asks a server when, and how.
+
+    Parameters
+    ----------
+    asks
+        For each request when it comes, its ids, settings of its draws or
+        None, and when its user hangs up or None; in steps.
+    settings
+        The server's: count, size, budget and most.
+    prompts
+        The requests' prompts, as texts.
+
+    Returns
+    -------
+    Picture
+        A line for each request, over the steps.
+    """
+    told = ", ".join(
+        f"{prompt} at step {comes}"
+        + (" drawn" if drawn else "")
+        + (f", gone at {leaves}" if leaves is not None else "")
+        for (comes, _, drawn, leaves), prompt in zip(
+            asks, prompts, strict=True
+        )
+    )
+    picture = Picture(
+        74 + 24 * len(asks),
+        "Requests below each other, steps to the right: "
+        f"{told}. The server has {settings['count']} pages of "
+        f"{settings['size']} slots.",
+    )
+    text = f"{settings['count']} pages of {settings['size']} slots, "
+    text += f"{settings['budget']} tokens a step, {settings['most']} at a time"
+    picture.text(190, 16, text, size=12)
+    for row, ((comes, _, drawn, leaves), prompt) in enumerate(
+        zip(asks, prompts, strict=True)
+    ):
+        y = 40 + 24 * row
+        role = "output" if drawn else "query"
+        picture.text(134, y + 5, prompt.replace(" ", "␣"), at="end", size=12)
+        start = 146 + 5.5 * comes
+        picture.rect(Box(start - 4, y - 4, 8, 8), _tint(role, 0.6), radius=4)
+        if leaves is None:
+            picture.arrow((start + 4, y), (374, y), role=role)
+        else:
+            end = 146 + 5.5 * leaves
+            picture.line((start + 4, y), (end, y), role=role)
+            for side in (-5, 5):
+                ends = (end - 5, y - side), (end + 5, y + side)
+                picture.line(*ends, role="wrong", width=2)
+    y = 62 + 24 * len(asks)
+    for x, role, name in (
+        (40, "query", "greedy"), (120, "output", "drawn"),
+        (200, "wrong", "hangs up"),
+    ):  # fmt: skip
+        picture.rect(Box(x, y - 10, 12, 12), _tint(role, 0.6), radius=2)
+        picture.text(x + 18, y + 1, name, at="start", size=12)
+    return picture
+
+
+def draw_batches(lengths, places):
+    """Draw texts in fixed batches, and where each takes the next free place.
+
+    Parameters
+    ----------
+    lengths
+        How many tokens each text writes.
+    places
+        How many texts are written at a time.
+
+    Returns
+    -------
+    Picture
+        Steps to the right, a line for each place, twice.
+    """
+    fixed, joined, ends, start = [], [], [0] * places, 0
+    for first in range(0, len(lengths), places):
+        batch = lengths[first : first + places]
+        fixed += [(row, start, first + row) for row in range(len(batch))]
+        start += max(batch)
+    for text, length in enumerate(lengths):
+        row = ends.index(min(ends))
+        joined.append((row, ends[row], text))
+        ends[row] += length
+    picture = Picture(
+        62 + 48 * places,
+        f"{len(lengths)} texts, {places} at a time. In fixed batches they "
+        f"take {start} steps, as each batch waits for its longest; if each "
+        f"takes the first free place, {max(ends)}.",
+    )
+    step = 300 / start
+    for top, name, blocks, steps in (
+        (24, "fixed batches", fixed, start),
+        (56 + 24 * places, "join and leave", joined, max(ends)),
+    ):
+        picture.text(4, top - 8, f"{name}: {steps} steps", at="start", size=12)
+        for row in range(places):
+            box = Box(4, top + 24 * row, step * steps, 20)
+            picture.rect(box, f"fill:{colour('mask')};fill-opacity:.15", 0)
+        for row, at, text in blocks:
+            box = Box(4 + step * at, top + 24 * row, step * lengths[text], 20)
+            picture.rect(box, _tint(ROLES[text % 4], 0.35), radius=2)
+            picture.text(box.top[0], box.y + 15, text + 1, size=12)
+    return picture
