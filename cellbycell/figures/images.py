@@ -139,8 +139,8 @@ def draw_towers():
             p.arrow(box.top, (box.top[0], tower.bottom[1] + 1))
     ends = (left[0].top[0], right[-1].top[0])
     vectors = [
-        p.vector(ends[0] - 10, 62, [0.6, 0.8], "query", texts=[["", ""]]),
-        p.vector(ends[1] - 46, 62, [0.7, 0.7], "key", texts=[["", ""]]),
+        p.matrix(ends[0] - 10, 62, [0.6, 0.8], "query", texts=[["", ""]]),
+        p.matrix(ends[1] - 46, 62, [0.7, 0.7], "key", texts=[["", ""]]),
     ]
     for end, box in zip(ends, vectors, strict=True):
         p.arrow((end, 117), (end, box.bottom[1] + 1))

@@ -21,7 +21,7 @@ def cut_patches(images, size):
     TensorFlow; the result is (B, T, D), with D numbers in each patch.
     """
     cut = images.unflatten(2, (-1, size)).unflatten(4, (-1, size))
-    cut = cut.permute(0, 2, 4, 1, 3, 5)  # (B, ..., size, size)
+    cut = cut.permute(0, 2, 4, 1, 3, 5)  # (..., C, C)
     return cut.flatten(3).flatten(1, 2)  # (B, T, D)
 
 

@@ -21,8 +21,9 @@ def cut_patches_tf(images, size):
     """
     height, width, colours = images.shape[1:]
     rows, columns = height // size, width // size
-    cut = tf.reshape(images, (-1, rows, size, columns, size, colours))
-    cut = tf.transpose(cut, (0, 1, 3, 2, 4, 5))  # (B, ..., size, size, C)
+    shape = (-1, rows, size, columns, size, colours)
+    cut = tf.reshape(images, shape)  # (..., C)
+    cut = tf.transpose(cut, (0, 1, 3, 2, 4, 5))  # (..., C)
     shape = (-1, rows * columns, size * size * colours)
     return tf.reshape(cut, shape)  # (B, T, D)
 
@@ -64,9 +65,9 @@ def clip_loss_tf(images, texts, log_scale):
     logits = tf.exp(log_scale) * images @ tf.transpose(texts)  # (B, B)
     own = tf.range(tf.shape(logits)[0])  # (B,)
     loss = tf.nn.sparse_softmax_cross_entropy_with_logits
-    return (
-        tf.reduce_mean(loss(own, logits) + loss(own, tf.transpose(logits))) / 2
-    )
+    by_image = tf.reduce_mean(loss(own, logits))
+    by_text = tf.reduce_mean(loss(own, tf.transpose(logits)))  # ()
+    return (by_image + by_text) / 2
 
 
 class TextEncoderTF(keras.layers.Layer):
