@@ -396,6 +396,26 @@ def test_red_crosses_were_never_shown_and_are_found(book):
 # What else is said
 
 
+def test_the_mean_of_all_outputs_serves_as_well(book):
+    class Mean(book["Classifier"]):
+        def forward(self, images):
+            return self.linear(self.vit(images).mean(1))
+
+    images, kinds = book["images"], book["kinds"]
+    model = Mean(book["ViT"](16, 4, 32), 32, 5)
+    book["draw_weights"](model, seed=0)
+    book["learn"](
+        model,
+        **book["settings"],
+        loss_of=lambda model, i: book["loss_of_kinds"](
+            model, images[i], kinds[i]
+        ),
+    )
+    with torch.no_grad():
+        right = model(images[2000:]).argmax(-1) == kinds[2000:]
+    assert right.float().mean() > 0.95
+
+
 def test_a_view_trains_as_well_in_both_frameworks(book):
     for name in ("right", "by_view"):
         assert min(book[name].mean(), book[f"{name}_tf"].mean()) > 0.95
