@@ -325,6 +325,12 @@ WRONG = {
     "mixture_of_experts.shares_with_bias": [
         lambda p, b, n: (p + b) * (p + b >= np.sort(p + b)[-n]),
     ],
+    "images.tokens_of": [lambda h, w, size: round(h / size * (w / size)) + 1],
+    "images.joined": [lambda x, size, w: x.reshape(len(x), -1, w, 3)[:, ::-1]],
+    "images.mirrored": [lambda r, c: np.arange(r * c).reshape(-1, r)[:, ::-1]],
+    "images.contrast": [
+        lambda x, y, s: -np.log(softmax(np.exp(s) * x @ y.T)).trace() / len(x)
+    ],
 }
 
 RIGHT = {

@@ -24,12 +24,14 @@ from .arguments import (
     known_checks,
     note_assumed,
     progress,
+    refuse_words,
     rows_of,
     tagged,
 )
 from .backends import open_model
 from .context import Check, CheckContext
 from .padding import infer_mask_polarity
+from .pixels import PAD, Pixels
 from .pytest_checks import parametrize_with_checks
 from .reference import Difference, differences
 from .registry import CHECKS, expect_failure, run_named
@@ -73,6 +75,8 @@ def check_model(
     overfit: bool | int = False,
     pad_left: bool = False,
     call: Callable | None = None,
+    patch: int | None = None,
+    patch_mask: Any = None,
     only: Iterable[str] | None = None,
     skip: Iterable[str] = (),
     also: Iterable[Check] = (),
@@ -151,6 +155,16 @@ def check_model(
     call
         A function that calls the model with its ids, for a model that needs
         more arguments or hides its logits.
+    patch
+        For a model of pictures: the side of a patch, in pixels. token_ids are
+        then pictures, (batch, colours, height, width) for PyTorch, colours
+        last for Keras; patches stand for tokens, and the model looks both
+        ways (causal=False). It returns one output for each patch, after
+        others such as the class token's. What makes no sense for pictures is
+        not run, and says so.
+    patch_mask
+        (B, T): True at patches, False at pads, for *padding_invariance*.
+        `call` is then a function of the model, the pictures and this mask.
     only, skip
         The names of the checks to run, or to leave out; one name or several.
     also
@@ -195,6 +209,15 @@ def check_model(
     for name, flag in flags.items():
         if not isinstance(flag, (bool, np.bool_)):
             raise TypeError(f"{name} should be True or False, not {flag!r}")
+    pixels = None
+    if patch is not None or patch_mask is not None:
+        words = {"decoder_ids": decoder_ids, "targets": targets}
+        refuse_words(
+            words | {"pad_id": pad_id, "step": step, "decode": decode}
+        )
+        pixels = Pixels(model, token_ids, patch, patch_mask, call)
+        token_ids, call, causal = pixels.ids, pixels, False
+        pad_id = None if patch_mask is None else PAD
     ids, wanted = rows_of(token_ids, decoder_ids, targets, pad_id)
     with ONE_AT_A_TIME, ExitStack() as stack:
         wrapped = stack.enter_context(
@@ -202,7 +225,7 @@ def check_model(
         )
         if reference is not None:
             reference = stack.enter_context(
-                open_model("reference", reference, ids, pad_id)
+                open_model("reference", reference, ids, pad_id, pixels)
             )
         context = CheckContext(
             wrapped,
@@ -220,6 +243,7 @@ def check_model(
             untrained=bool(untrained),
             overfit=overfit,
             pad_left=bool(pad_left),
+            pixels=pixels,
         )
         note_assumed(context)
         infer_mask_polarity(context)

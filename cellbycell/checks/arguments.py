@@ -125,6 +125,14 @@ def rows_of(
     return ids, wanted
 
 
+def refuse_words(given: Mapping[str, Any]) -> None:
+    """Raise ValueError if a model of pictures got arguments of words."""
+    if wrong := [name for name, value in given.items() if value is not None]:
+        raise ValueError(
+            f"patch= is for models of pictures, which have no {listed(wrong)}"
+        )
+
+
 def note_assumed(context: CheckContext) -> None:
     """Note what is assumed about pads, and which weights are replaced."""
     if context.model.reinitialised:
@@ -133,6 +141,13 @@ def note_assumed(context: CheckContext) -> None:
             f"Initialised in the copy: {names}, which would hide the layers "
             "before."
         )
+    if context.pixels is not None:
+        rows, columns = context.pixels.grid
+        context.model.note(
+            f"Patches stand for tokens, {rows} by {columns} in a picture; of "
+            "more outputs, the last ones are theirs."
+        )
+        return
     if context.pad_id is not None:
         return
     said = "pad_id=None: every id counts as a token."

@@ -11,6 +11,7 @@ import numpy as np
 from .backends.base import WrappedModel
 from .influence import Influence, measure_influence
 from .model_io import tokens_in
+from .pixels import Pixels
 from .verdicts import MissingArgument, NotRun, first_line
 
 # Logits below this are masked columns, where rounding does not count.
@@ -54,6 +55,7 @@ class CheckContext:
     untrained: bool = False
     overfit: bool | int = False
     pad_left: bool = False
+    pixels: Pixels | None = None  # where patches stand for tokens
     error: Exception | None = None  # raised by the model's first call
     leaks: bool = False  # whether a later token changed an output
 

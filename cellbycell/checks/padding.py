@@ -45,8 +45,11 @@ def padding_invariance(context: CheckContext) -> str:
     sequences and once by putting pads in their place.
     """
     if context.pad_id is None:
-        raise MissingArgument("pad_id=None: the model has no pads.", "pad_id=")
+        needs = "pad_id=" if context.pixels is None else "patch_mask="
+        raise MissingArgument(f"{needs}None: the model has no pads.", needs)
     context.refuse_random()
+    if context.pixels is not None:
+        return other_pads(context)
     if context.model.mask_polarity is None:
         raise NotRun(
             "the kit cannot tell what True means in "
@@ -62,6 +65,24 @@ def padding_invariance(context: CheckContext) -> str:
         more_on_the_left(context)
         said += ", and different numbers of pads on the left,"
     return f"{said} change nothing."
+
+
+def other_pads(context: CheckContext) -> str:
+    """Return what happened to pads of pictures; raise Failed if it matters."""
+    assert context.pixels is not None
+    kept = context.pixels.table.copy()
+    context.pixels.other_pads()
+    try:
+        after = context.outputs(*context.ids)
+    finally:
+        context.pixels.table = kept
+    if moved := context.say_change(context.base, after, context.real):
+        raise Failed(
+            f"Other pixels in pads change {moved}. Patches attend to pads: "
+            "check whether the mask reaches every layer and blocks keys, and "
+            "what True means in it."
+        )
+    return "Other pixels in pads change nothing."
 
 
 def more_on_the_right(context: CheckContext) -> str:

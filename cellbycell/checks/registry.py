@@ -29,12 +29,13 @@ from .loss import (
 )
 from .padding import padding_invariance
 from .parameters import duplicate_weights, parameter_count
+from .pixels import OF_WORDS
 from .positions import position_dependence
 from .reference import reference_parity
 from .report import EXPECTED, Result
 from .shape import output_shape
 from .training import training_gradients, weights_move
-from .verdicts import run_check
+from .verdicts import NotRun, run_check
 
 # Each check, and the section of *Symptoms* that has its causes.
 CHECKS: dict[str, tuple[Check, str]] = {
@@ -84,6 +85,8 @@ def run_named(
     check, symptom = known
 
     def ready(context):
+        if context.pixels is not None and name in OF_WORDS:
+            raise NotRun(OF_WORDS[name])
         if name not in OF_WEIGHTS:
             context.ready()
         return check(context)

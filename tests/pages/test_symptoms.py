@@ -230,7 +230,7 @@ def test_the_reference_page_has_each_check_and_what_it_needs():
 
 
 def test_the_page_is_short_and_its_list_leads_to_every_section():
-    assert len(PAGE.split()) <= 5500
+    assert len(PAGE.split()) <= 5800
     first = PAGE.partition("\n## ")[0]
     targets = set(re.findall(r"\]\(#([\w-]+)\)", first))
     sections = {
