@@ -117,6 +117,12 @@ from cellbycell.pytorch.parallel import (
 )
 from cellbycell.pytorch.position_similarity import rotation_matrix
 from cellbycell.pytorch.positional_encoding import AddPositions, position_table
+from cellbycell.pytorch.preferences import (
+    preference_loss,
+    row_kl,
+    token_logs,
+    write,
+)
 from cellbycell.pytorch.rotary import (
     cosines_and_sines,
     pairs_to_halves,
@@ -229,6 +235,7 @@ __all__ = [
     "packed_loss",
     "pairs_to_halves",
     "position_table",
+    "preference_loss",
     "probabilities",
     "project",
     "propose",
@@ -244,6 +251,7 @@ __all__ = [
     "rotation_matrix",
     "routed_experts",
     "router_shares",
+    "row_kl",
     "run_decoder",
     "run_deepseek",
     "run_layer",
@@ -263,6 +271,7 @@ __all__ = [
     "text_loss",
     "tile_gradients",
     "to_torch_transformer",
+    "token_logs",
     "turn",
     "turn_heads",
     "turn_some",
@@ -270,5 +279,6 @@ __all__ = [
     "update_router_bias",
     "vocabulary_loss",
     "with_sink",
+    "write",
     "write_names",
 ]

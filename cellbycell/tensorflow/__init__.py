@@ -120,6 +120,12 @@ from cellbycell.tensorflow.positional_encoding import (
     AddPositionsTF,
     position_table_tf,
 )
+from cellbycell.tensorflow.preferences import (
+    preference_loss_tf,
+    row_kl_tf,
+    token_logs_tf,
+    write_tf,
+)
 from cellbycell.tensorflow.rotary import (
     cosines_and_sines_tf,
     pairs_to_halves_tf,
@@ -232,6 +238,7 @@ __all__ = [
     "packed_loss_tf",
     "pairs_to_halves_tf",
     "position_table_tf",
+    "preference_loss_tf",
     "probabilities_tf",
     "project_tf",
     "propose_tf",
@@ -247,6 +254,7 @@ __all__ = [
     "rotation_matrix_tf",
     "routed_experts_tf",
     "router_shares_tf",
+    "row_kl_tf",
     "run_decoder_tf",
     "run_deepseek_tf",
     "run_layer_tf",
@@ -266,6 +274,7 @@ __all__ = [
     "text_loss_tf",
     "tile_gradients_tf",
     "to_keras_layer",
+    "token_logs_tf",
     "turn_heads_tf",
     "turn_some_tf",
     "turn_tf",
@@ -274,4 +283,5 @@ __all__ = [
     "vocabulary_loss_tf",
     "with_sink_tf",
     "write_names_tf",
+    "write_tf",
 ]

@@ -1,0 +1,94 @@
+"""The drawings of *Learn from your own text*."""
+
+from .draw import Box, Picture, colour
+
+__all__ = ["draw_directions", "draw_group", "draw_trap"]
+
+
+def draw_group(names, known):
+    """Return a loop: a model's names, their rewards, where they move.
+
+    names: of one group; known: those of the training.
+    """
+    won = [
+        name not in known and len(name) >= 6 and name[-1] in "aeiou"
+        for name in names
+    ]
+    mean = sum(won) / len(won)
+    told = ", ".join(
+        f"{name} {'won' if one else 'lost'}"
+        for name, one in zip(names, won, strict=True)
+    )
+    picture = Picture(
+        26 * len(names) + 62,
+        f"A model writes {len(names)} names: {told}. The mean reward is "
+        f"{mean:g}. Those that won get likelier, the others less likely, and "
+        "the model writes again.",
+    )
+    bottom = 26 * len(names) + 24
+    model = picture.layer(6, bottom / 2 - 10, 62, "model", "query", 40)
+    picture.text(148, 14, "it writes", size=12)
+    picture.text(262, 14, "the rule", size=12)
+    picture.text(330, 14, "advantage", size=12)
+    for i, (name, one) in enumerate(zip(names, won, strict=True)):
+        y = 22 + 26 * i
+        role = "value" if one else "wrong"
+        picture.token(84, y, name, width=136)
+        picture.text(262, y + 17, int(one), role=role, bold=True)
+        picture.text(
+            330, y + 17, f"{one - mean:+.3g}".replace("-", "−"), role=role
+        )
+        ends = (366, y + 20), (366, y + 4)
+        picture.arrow(*(ends if one else ends[::-1]), role=role)
+    picture.arrow(model.right, (82, model.right[1]))
+    low = bottom + 14
+    picture.arrow(
+        (330, bottom), (330, low), (37, low), (37, model.y + 42), role="query"
+    )
+    picture.text(190, low + 16, "likelier, or less likely; and again", size=12)
+    return picture
+
+
+def draw_directions(p_row, students):
+    """Return bars: a teacher's row, and those of its students.
+
+    p_row (N,); students: {name: row}.
+    """
+    rows = {"teacher": list(p_row), **students}
+    told = "; ".join(f"{n}: {', '.join(map(str, x))}" for n, x in rows.items())
+    picture = Picture(140, f"Bars of three letters for each. {told}.")
+    for i, (name, row) in enumerate(rows.items()):
+        left = 22 + 124 * i
+        for k, share in enumerate(row):
+            role = ("token", "query", "key")[i]
+            box = Box(left + 32 * k, 108 - 110 * share, 26, 110 * share)
+            style = f"fill:{colour(role)};fill-opacity:.45;"
+            picture.rect(box, style + f"stroke:{colour(role)}", 0)
+            picture.text(box.top[0], box.y - 4, f"{share:g}", size=12)
+        picture.text(left + 45, 130, name, bold=not i)
+    return picture
+
+
+def draw_trap(best):
+    """Return two first letters, what follows, and the best shares.
+
+    best: the share of the first letter that whole texts ask for.
+    """
+    picture = Picture(
+        150,
+        "Two first letters. After the first the student loses 2 nats, after "
+        "the second none. The teacher takes each half of the time; the best "
+        f"share for the student's first letter is {best:.2f}.",
+    )
+    root = picture.token(20, 62, "start", width=64)
+    first = picture.token(140, 22, "first", "wrong", width=64)
+    second = picture.token(140, 102, "second", "value", width=64)
+    picture.arrow(root.right, first.left, role="wrong", text="")
+    picture.arrow(root.right, second.left, role="value", text="")
+    picture.text(220, 39, "loses 2 nats after it", at="start", size=12)
+    picture.text(220, 119, "follows the teacher", at="start", size=12)
+    picture.text(220, 57, f"teacher 0.5, best {best:.2f}", at="start", size=12)
+    picture.text(
+        220, 137, f"teacher 0.5, best {1 - best:.2f}", at="start", size=12
+    )
+    return picture
