@@ -34,7 +34,7 @@ from cellbycell.pytorch import (
     sampler,
     text_loss,
     token_logs,
-    write,
+    write_rows,
 )
 from cellbycell.smol import END, load_smol, smol_tokenizer
 
@@ -66,7 +66,7 @@ NEW = [
     "What is snow?",
     "Why do birds sing?",
 ]
-LONGEST, RATES = 24, (0.0001, 0.0003, 0.001)
+LONGEST, RATES, SMOL_STEPS = 24, (0.0001, 0.0003, 0.001), 15
 
 
 def names_llama():
@@ -97,7 +97,7 @@ def teach_names(model, teacher, way, steps, seed, train_rows):
     for step in range(steps):
         optimizer.param_groups[0]["lr"] = 3e-3 * (1 - step / steps)
         if whose == "own":
-            rows = write(model, np.zeros((SIZE, 1), int), choose)
+            rows = write_rows(model, np.zeros((SIZE, 1), int), choose)
         else:
             rows = train_rows[rng.integers(len(train_rows), size=SIZE)]
         loss = letters_loss(model, rows)
@@ -118,7 +118,7 @@ def told_of(model, teacher, train_rows, held_rows):
         for i in range(len(name))
     }
     dots = np.zeros((1000, 1), int)
-    own, theirs = (write(m, dots, sampler(99)) for m in (model, teacher))
+    own, theirs = (write_rows(m, dots, sampler(99)) for m in (model, teacher))
     odd = [
         any(f".{name}."[i : i + 3] not in pieces for i in range(len(name)))
         for name in decode_names(own)
@@ -185,7 +185,7 @@ def answer_logs(model, rows, starts):
     return torch.stack([x[s - 1 : len(row) - 1].sum() for x, row, s in pairs])
 
 
-def prefer_short(model, pairs, before, rate, steps=15):
+def prefer_short(model, pairs, before, rate, steps=SMOL_STEPS):
     """Train adapters by DPO, two pairs a step; return the last changes."""
     trained = [w for w in model.parameters() if w.requires_grad]
     optimizer = torch.optim.AdamW(trained, weight_decay=0.0)
@@ -246,6 +246,7 @@ if __name__ == "__main__":
         "pairs": smol.pop("pairs"),
         "weights": sum(w.numel() for w in small_student(0).parameters()),
         "steps": STEPS,
+        "smol_steps": SMOL_STEPS,
     }
     taught = {"ways": ways_to_learn(), "smol": smol, **numbers}
     FILE.write_text(json.dumps(taught, indent=1) + "\n", "utf-8")

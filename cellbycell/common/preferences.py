@@ -10,7 +10,7 @@ import numpy as np
 def written(rows, first=1):
     """Return True for each token but the first that was written, (B, T).
 
-    rows (B, T + 1): up to the dot that ends a name; what comes before place
+    rows (B, C): up to the dot that ends a name; what comes before place
     first was given.
     """
     is_end = rows[:, 1:] == 0  # (B, T)

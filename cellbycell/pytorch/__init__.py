@@ -121,7 +121,7 @@ from cellbycell.pytorch.preferences import (
     preference_loss,
     row_kl,
     token_logs,
-    write,
+    write_rows,
 )
 from cellbycell.pytorch.rotary import (
     cosines_and_sines,
@@ -279,6 +279,6 @@ __all__ = [
     "update_router_bias",
     "vocabulary_loss",
     "with_sink",
-    "write",
     "write_names",
+    "write_rows",
 ]

@@ -11,8 +11,8 @@ from cellbycell.common.preferences import written
 from cellbycell.pytorch.cache import generate
 
 
-def write(model, begun, choose, max_len=20):
-    """Return rows of names (B, T + 1) that begin with ids (B, C)."""
+def write_rows(model, begun, choose, max_len=20):
+    """Return rows of names (B, T) that begin with ids (B, C)."""
     return generate(
         model, torch.tensor(begun), max_len, 0, choose=choose
     ).numpy()

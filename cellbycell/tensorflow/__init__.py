@@ -124,7 +124,7 @@ from cellbycell.tensorflow.preferences import (
     preference_loss_tf,
     row_kl_tf,
     token_logs_tf,
-    write_tf,
+    write_rows_tf,
 )
 from cellbycell.tensorflow.rotary import (
     cosines_and_sines_tf,
@@ -283,5 +283,5 @@ __all__ = [
     "vocabulary_loss_tf",
     "with_sink_tf",
     "write_names_tf",
-    "write_tf",
+    "write_rows_tf",
 ]

@@ -10,8 +10,8 @@ from cellbycell.common.preferences import written
 from cellbycell.tensorflow.cache import generate_tf
 
 
-def write_tf(model, begun, choose, max_len=20):
-    """Return rows of names (B, T + 1) that begin with ids (B, C)."""
+def write_rows_tf(model, begun, choose, max_len=20):
+    """Return rows of names (B, T) that begin with ids (B, C)."""
     ids = tf.constant(begun)
     return generate_tf(model, ids, max_len, 0, choose=choose).numpy()
 
