@@ -28,13 +28,13 @@ from cellbycell.pytorch import (
     add_lora,
     answer_to,
     filled_llama,
+    finish_names,
     generate,
     preference_loss,
     row_kl,
     sampler,
     text_loss,
     token_logs,
-    write_rows,
 )
 from cellbycell.smol import END, load_smol, smol_tokenizer
 
@@ -97,7 +97,7 @@ def teach_names(model, teacher, way, steps, seed, train_rows):
     for step in range(steps):
         optimizer.param_groups[0]["lr"] = 3e-3 * (1 - step / steps)
         if whose == "own":
-            rows = write_rows(model, np.zeros((SIZE, 1), int), choose)
+            rows = finish_names(model, np.zeros((SIZE, 1), int), choose)
         else:
             rows = train_rows[rng.integers(len(train_rows), size=SIZE)]
         loss = letters_loss(model, rows)
@@ -118,7 +118,9 @@ def told_of(model, teacher, train_rows, held_rows):
         for i in range(len(name))
     }
     dots = np.zeros((1000, 1), int)
-    own, theirs = (write_rows(m, dots, sampler(99)) for m in (model, teacher))
+    own, theirs = (
+        finish_names(m, dots, sampler(99)) for m in (model, teacher)
+    )
     odd = [
         any(f".{name}."[i : i + 3] not in pieces for i in range(len(name)))
         for name in decode_names(own)

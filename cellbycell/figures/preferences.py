@@ -58,7 +58,7 @@ def show_tilted(names, p):
         shown = {}
         for name, share in zip(names, q.tolist(), strict=True):
             text = f"{100 * share:.0f}" if share >= 0.005 else "·"
-            shown[f"name-{ends[name]}"] = text, min(1.0, share**0.5)
+            shown[f"name-{ends[name]}"] = text, round(min(1.0, share**0.5), 2)
         price = f"A nat costs {2 / sharp:.2f}" if sharp else "Before training"
         return (
             f"{price}: the mean reward is {q @ rewards:.2f}, the KL "

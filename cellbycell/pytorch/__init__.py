@@ -118,10 +118,10 @@ from cellbycell.pytorch.parallel import (
 from cellbycell.pytorch.position_similarity import rotation_matrix
 from cellbycell.pytorch.positional_encoding import AddPositions, position_table
 from cellbycell.pytorch.preferences import (
+    finish_names,
     preference_loss,
     row_kl,
     token_logs,
-    write_rows,
 )
 from cellbycell.pytorch.rotary import (
     cosines_and_sines,
@@ -204,6 +204,7 @@ __all__ = [
     "feed_forward",
     "filled_llama",
     "filter_logits",
+    "finish_names",
     "gated_attention",
     "gated_output",
     "generate",
@@ -280,5 +281,4 @@ __all__ = [
     "vocabulary_loss",
     "with_sink",
     "write_names",
-    "write_rows",
 ]

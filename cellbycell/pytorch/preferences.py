@@ -11,7 +11,7 @@ from cellbycell.common.preferences import written
 from cellbycell.pytorch.cache import generate
 
 
-def write_rows(model, begun, choose, max_len=20):
+def finish_names(model, begun, choose, max_len=20):
     """Return rows of names (B, T) that begin with ids (B, C)."""
     return generate(
         model, torch.tensor(begun), max_len, 0, choose=choose

@@ -121,10 +121,10 @@ from cellbycell.tensorflow.positional_encoding import (
     position_table_tf,
 )
 from cellbycell.tensorflow.preferences import (
+    finish_names_tf,
     preference_loss_tf,
     row_kl_tf,
     token_logs_tf,
-    write_rows_tf,
 )
 from cellbycell.tensorflow.rotary import (
     cosines_and_sines_tf,
@@ -207,6 +207,7 @@ __all__ = [
     "feed_forward_tf",
     "filled_llama_tf",
     "filter_logits_tf",
+    "finish_names_tf",
     "gated_attention_tf",
     "gated_output_tf",
     "generate_tf",
@@ -283,5 +284,4 @@ __all__ = [
     "vocabulary_loss_tf",
     "with_sink_tf",
     "write_names_tf",
-    "write_rows_tf",
 ]

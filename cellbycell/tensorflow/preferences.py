@@ -10,7 +10,7 @@ from cellbycell.common.preferences import written
 from cellbycell.tensorflow.cache import generate_tf
 
 
-def write_rows_tf(model, begun, choose, max_len=20):
+def finish_names_tf(model, begun, choose, max_len=20):
     """Return rows of names (B, T) that begin with ids (B, C)."""
     ids = tf.constant(begun)
     return generate_tf(model, ids, max_len, 0, choose=choose).numpy()
