@@ -15,7 +15,7 @@ RULES = {
     "an n at the end": lambda name: float(name[-1:] == "n"),
     "as many a as it can": lambda name: name.count("a") / 3,
 }
-STEPS = 20  # of 1 / beta, each of a half
+SHARPEST = 10  # the largest 1 / beta
 
 
 def read_taught():
@@ -52,14 +52,14 @@ def show_tilted(names, p):
 
     def state(sharp, rule):
         rewards = np.array([rules[rule](name) for name in names])
-        q = p * np.exp(0.5 * sharp * rewards)
+        q = p * np.exp(sharp * rewards)
         q /= q.sum()
         kl = float((q * np.log(q / p)).sum())
         shown = {}
         for name, share in zip(names, q.tolist(), strict=True):
             text = f"{100 * share:.0f}" if share >= 0.005 else "·"
             shown[f"name-{ends[name]}"] = text, round(min(1.0, share**0.5), 2)
-        price = f"A nat costs {2 / sharp:.2f}" if sharp else "Before training"
+        price = f"A nat costs {1 / sharp:.2f}" if sharp else "Before training"
         return (
             f"{price}: the mean reward is {q @ rewards:.2f}, the KL "
             f"{kl:.2f} nats. Each cell is a name in percent, a dot below "
@@ -88,8 +88,8 @@ def show_tilted(names, p):
         return f"<table>{rows}</table><table>{few}</table>"
 
     controls = [
-        dict(label="1 / β, in halves", name="sharp", type="range", min=0)
-        | dict(max=STEPS, value=4, play=True),
+        dict(label="1 / β", name="sharp", type="range", min=0, step=0.5)
+        | dict(max=SHARPEST, value=2, play=True),
         dict(label="the rule asks for", name="rule", type="radio")
         | dict(choices=list(RULES), chosen=[0]),
     ]

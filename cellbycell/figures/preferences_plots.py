@@ -35,6 +35,7 @@ def plot_practice(runs):
         ax.set_xlabel("step")
         ax.set_ylabel(label)
     axes[0].set_ylim(0, 1.05)
+    axes[1].set_xlim(0, len(seen) - 1)
 
 
 def plot_pairs(seen):
@@ -78,6 +79,6 @@ def plot_clip(clip=0.2):
         (line,) = ax.plot(ratio, gain, linewidth=2)
         _named(ax, ratio[-1], gain[-1], name, line)
     ax.axvline(1, color="grey", linewidth=0.8)
-    ax.set_xlim(0.5, 1.65)
+    ax.set_xlim(0.5, 1.5)
     ax.set_xlabel("ratio")
     ax.set_ylabel("gain")
