@@ -75,7 +75,7 @@ def show_tilted(names, p):
             return f"<tr>{table_head(f'row-{head}', head)}{found}</tr>"
 
         heads = "".join(table_head(f"col-{name}", name) for name in pairs)
-        rows = f"<tr>{table_head('row-first', '')}{heads}</tr>"
+        rows = f"<tr>{table_head('row-first', 'begins')}{heads}</tr>"
         rows += row("and its end", pairs)
         for letter in letters:
             rows += row(f"and {letter}", [pair + letter for pair in pairs])
@@ -83,8 +83,8 @@ def show_tilted(names, p):
             table_head(f"short-{i}", name or "no letter")
             for i, name in enumerate(names[:4])
         )
-        few = f"<tr>{table_head('row-short', '')}{short}</tr>"
-        few += row("shorter", names[:4])
+        few = f"<tr>{table_head('row-short', 'name')}{short}</tr>"
+        few += row("percent", names[:4])
         return f"<table>{rows}</table><table>{few}</table>"
 
     controls = [

@@ -2,7 +2,7 @@
 
 from .draw import Box, Picture, colour
 
-__all__ = ["draw_directions", "draw_group", "draw_trap"]
+__all__ = ["draw_directions", "draw_group", "draw_logs", "draw_trap"]
 
 
 def draw_group(names, known):
@@ -46,6 +46,38 @@ def draw_group(names, known):
         (330, bottom), (330, low), (37, low), (37, model.y + 42), role="query"
     )
     picture.text(190, low + 16, "likelier, or less likely; and again", size=12)
+    return picture
+
+
+def draw_logs(name, logs):
+    """Return a row of tokens, and the log-probability of those that count.
+
+    logs: of each token after the first, 0 at pads.
+    """
+    signs = [".", *name, *"." * (len(logs) - len(name))]
+    told = ", ".join(f"{x:.2f}" for x in logs if x)
+    picture = Picture(
+        112,
+        f"The row of {name}: a dot, its letters, the dot that ends it, and "
+        f"pads. The log-probabilities are {told}; pads are hatched.",
+    )
+    left, cell = 16, 50
+    for i, sign in enumerate(signs):
+        box = picture.token(left + cell * i, 24, sign, width=40)
+        if not i:
+            picture.text(box.top[0], 16, "start", size=12)
+            continue
+        x = box.top[0]
+        picture.text(x, 16, "end" if i == len(name) + 1 else "", size=12)
+        if logs[i - 1]:
+            picture.arrow((x - cell, 52), (x - 6, 68), role="query")
+            picture.text(x, 84, f"{logs[i - 1]:.2f}".replace("-", "−"))
+        else:
+            mask = colour("mask")
+            style = f"stroke:{mask};fill:{mask};fill-opacity:.25"
+            picture.rect(Box(x - 20, 68, 40, 22), style, 0)
+            picture.line((x - 20, 90), (x + 20, 68), role="mask", width=1)
+    picture.text(190, 108, "what stands before a token judges it", size=12)
     return picture
 
 
