@@ -2,7 +2,13 @@
 
 from .draw import Box, Picture, colour
 
-__all__ = ["draw_directions", "draw_group", "draw_logs", "draw_trap"]
+__all__ = [
+    "draw_directions",
+    "draw_group",
+    "draw_logs",
+    "draw_step",
+    "draw_trap",
+]
 
 
 def draw_group(names, known):
@@ -98,6 +104,30 @@ def draw_directions(p_row, students):
             picture.rect(box, style + f"stroke:{colour(role)}", 0)
             picture.text(box.top[0], box.y - 4, f"{share:g}", size=12)
         picture.text(left + 45, 130, name, bold=not i)
+    return picture
+
+
+def draw_step():
+    """Return what one step of the training does, from writing to moving."""
+    steps = {
+        "write": "6 beginnings, 8 names each",
+        "judge": "reward, less β (log q − log p)",
+        "compare": "less the mean of the group",
+        "move": "a step on equation (4)",
+    }
+    told = "; ".join(f"{name}: {said}" for name, said in steps.items())
+    picture = Picture(
+        166, f"Four boxes in a loop. {told}. Then the model writes again."
+    )
+    roles = "query", "key", "value", "output"
+    for i, (name, said) in enumerate(steps.items()):
+        y = 8 + 40 * i
+        box = picture.layer(60, y, 84, name, roles[i])
+        picture.text(160, y + 19, said, at="start", size=12)
+        if i < 3:
+            x, low = box.bottom
+            picture.arrow((x, low + 1), (x, low + 11))
+    picture.arrow((58, 142), (28, 142), (28, 22), (58, 22), role="query")
     return picture
 
 
