@@ -132,6 +132,16 @@ def newest(session):
     compare(session, "python")
 
 
+@nox.session
+def trl(session):
+    """TRL's losses are those of a chapter, which does not install it."""
+    session.install(*pins([*FRAMEWORKS, "peft", "accelerate", *TOOLS]))
+    session.install("trl==1.16.0")
+    session.install(*MODEL)
+    tests = ["pytest", "--numprocesses=0", "-rs", "-k", "trl"]
+    session.run("python", "-m", *tests, "tests/chapters/test_preferences.py")
+
+
 @nox.session(reuse_venv=False)  # or both frameworks would be there
 def package(session):
     """The package without the checkout, and its tests in one framework."""

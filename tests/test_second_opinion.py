@@ -272,6 +272,18 @@ WRONG = {
         lambda w, a, b, alpha: w + alpha // len(a) * b @ a,
         lambda w, a, b, alpha: w + alpha / len(b) * b @ a,
     ],
+    "preferences.group_advantages": [
+        lambda r, n: r - r.reshape(-1, n).max(-1).repeat(n),
+        lambda r, n: r - (r.sum() - r) / (len(r) - 1),
+    ],
+    "preferences.reward_of": [lambda q, p, beta: beta * (q - p)],
+    "preferences.pair_slope": [
+        lambda w, x, a, b, beta: -beta / (1 + np.exp(w - a - x + b)),
+    ],
+    "preferences.still_pulls": [
+        lambda ratio, a, clip: np.abs(ratio - 1) < clip,
+        lambda ratio, a, clip: ratio < 1 + clip,
+    ],
     "speculative.missing": [lambda p, q: p * (p > q) / max(1e-9, p @ (p > q))],
     "speculative.added": [
         lambda d, w, end: len(d) - sum(d != w[:-1]),
@@ -360,6 +372,12 @@ RIGHT = {
         lambda w, a, b, alpha: (
             w + np.einsum("or,ri->oi", b, a) * alpha / len(a)
         )
+    ],
+    "preferences.group_advantages": [
+        lambda r, n: (r - r.reshape(-1, n).mean(-1).repeat(n)) * n / (n - 1)
+    ],
+    "preferences.still_pulls": [
+        lambda ratio, a, clip: (a * (ratio - 1) < abs(a) * clip) & (a != 0)
     ],
     "speculative.share_accepted": [
         lambda p, q, t: 1 - abs(softmax(p) - softmax(q / t)).sum() / 2

@@ -32,6 +32,7 @@ from cellbycell.common.multi_head_attention import (
 from cellbycell.common.parallel import count_letters, cut_weights, part_config
 from cellbycell.common.position_similarity import frequencies, similarity
 from cellbycell.common.positional_encoding import smallest_sets
+from cellbycell.common.preferences import written
 from cellbycell.common.rotary import stretched
 from cellbycell.common.serving import (
     Pages,
@@ -95,4 +96,5 @@ __all__ = [
     "stretched",
     "switches",
     "what_followed",
+    "written",
 ]

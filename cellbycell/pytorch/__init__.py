@@ -125,6 +125,12 @@ from cellbycell.pytorch.parallel import (
 )
 from cellbycell.pytorch.position_similarity import rotation_matrix
 from cellbycell.pytorch.positional_encoding import AddPositions, position_table
+from cellbycell.pytorch.preferences import (
+    finish_names,
+    preference_loss,
+    row_kl,
+    token_logs,
+)
 from cellbycell.pytorch.rotary import (
     cosines_and_sines,
     pairs_to_halves,
@@ -212,6 +218,7 @@ __all__ = [
     "feed_forward",
     "filled_llama",
     "filter_logits",
+    "finish_names",
     "gated_attention",
     "gated_output",
     "generate",
@@ -244,6 +251,7 @@ __all__ = [
     "packed_loss",
     "pairs_to_halves",
     "position_table",
+    "preference_loss",
     "probabilities",
     "project",
     "propose",
@@ -262,6 +270,7 @@ __all__ = [
     "rotation_matrix",
     "routed_experts",
     "router_shares",
+    "row_kl",
     "run_decoder",
     "run_deepseek",
     "run_layer",
@@ -281,6 +290,7 @@ __all__ = [
     "text_loss",
     "tile_gradients",
     "to_torch_transformer",
+    "token_logs",
     "turn",
     "turn_heads",
     "turn_some",

@@ -38,8 +38,9 @@ class ViT(nn.Module):
         self.embed_patch = nn.Linear(3 * size**2, d_model)
         self.class_token = nn.Parameter(torch.zeros(1, 1, d_model))
         self.table = nn.Parameter(torch.zeros(1 + count, d_model))
-        sizes = num_layers, d_model, num_heads, 2 * d_model
-        self.encoder = Encoder(*sizes, norm_first=True)
+        self.encoder = Encoder(
+            num_layers, d_model, num_heads, 2 * d_model, norm_first=True
+        )
 
     def embed(self, images):
         x = self.embed_patch(cut_patches(images, self.size))  # (B, C, D)
@@ -79,7 +80,7 @@ class TextEncoder(nn.Module):
 class Clip(nn.Module):
     """Return unit vectors of pictures and of texts, (B, C) each.
 
-    image, text: encoders; texts are of one length, and end with their end.
+    image, text: encoders; texts all have one length, and end with *end*.
     """
 
     def __init__(self, image, text, d_model, d_common):

@@ -128,6 +128,12 @@ from cellbycell.tensorflow.positional_encoding import (
     AddPositionsTF,
     position_table_tf,
 )
+from cellbycell.tensorflow.preferences import (
+    finish_names_tf,
+    preference_loss_tf,
+    row_kl_tf,
+    token_logs_tf,
+)
 from cellbycell.tensorflow.rotary import (
     cosines_and_sines_tf,
     pairs_to_halves_tf,
@@ -219,6 +225,7 @@ __all__ = [
     "feed_forward_tf",
     "filled_llama_tf",
     "filter_logits_tf",
+    "finish_names_tf",
     "gated_attention_tf",
     "gated_output_tf",
     "generate_tf",
@@ -251,6 +258,7 @@ __all__ = [
     "packed_loss_tf",
     "pairs_to_halves_tf",
     "position_table_tf",
+    "preference_loss_tf",
     "probabilities_tf",
     "project_tf",
     "propose_tf",
@@ -269,6 +277,7 @@ __all__ = [
     "rotation_matrix_tf",
     "routed_experts_tf",
     "router_shares_tf",
+    "row_kl_tf",
     "run_decoder_tf",
     "run_deepseek_tf",
     "run_layer_tf",
@@ -288,6 +297,7 @@ __all__ = [
     "text_loss_tf",
     "tile_gradients_tf",
     "to_keras_layer",
+    "token_logs_tf",
     "turn_heads_tf",
     "turn_some_tf",
     "turn_tf",

@@ -42,8 +42,9 @@ class ViTTF(keras.layers.Layer):
         self.embed_patch.build((None, 3 * size**2))
         self.class_token = self.add_weight((1, 1, d_model), "zeros")
         self.table = self.add_weight((1 + count, d_model), "zeros")
-        sizes = num_layers, d_model, num_heads, 2 * d_model
-        self.encoder = EncoderTF(*sizes, norm_first=True)
+        self.encoder = EncoderTF(
+            num_layers, d_model, num_heads, 2 * d_model, norm_first=True
+        )
         self.built = True  # nothing is left for the first call
 
     def embed(self, images):
@@ -89,7 +90,7 @@ class TextEncoderTF(keras.layers.Layer):
 class ClipTF(keras.layers.Layer):
     """Return unit vectors of pictures and of texts, (B, C) each.
 
-    image, text: encoders; texts are of one length, and end with their end.
+    image, text: encoders; texts all have one length, and end with *end*.
     """
 
     def __init__(self, image, text, d_model, d_common):
