@@ -1,5 +1,6 @@
 """The chapter on images: cutting, places, sizes, CLIP, its mistakes."""
 
+import copy
 import inspect
 import textwrap
 
@@ -335,13 +336,36 @@ def test_half_of_a_gradient_is_lost_without_the_others(book):
     assert found[False] < 1e-6 and found[True] > 0.2
 
 
-@pytest.mark.parametrize("seed", [0, 10])
-def test_a_red_cross_is_found_by_other_seeds(book, seed):
-    clip = fresh(book, seed, book["seen"])
+def first_five(book, clip):
+    """Return the names of the pictures that a search finds first."""
     with torch.no_grad():
         vectors = clip.of_images(book["album_images"][80:].flatten(0, 1))
         found = vectors @ clip.of_texts(book["names"][2:3])[0]
-    assert {*(found.argsort(descending=True)[:5] % 25).tolist()} == {2}
+    return [NAMES[n % 25] for n in found.argsort(descending=True)[:5]]
+
+
+def named(book, clip, number):
+    """Return the likeliest names of the kept-out pictures of a name."""
+    with torch.no_grad():
+        vectors = clip.of_images(book["album_images"][80:, number])
+        best = (vectors @ clip.of_texts(book["names"]).T).argmax(-1)
+    return [NAMES[n] for n in best]
+
+
+@pytest.mark.parametrize(("seed", "most"), [(4, True), (40, False)])
+def test_other_seeds_find_red_crosses_and_some_name_them(book, seed, most):
+    """A search finds them, though they may have got the name of a ring."""
+    clip = fresh(book, seed, book["seen"])
+    first = first_five(book, clip)
+    assert first.count("red cross") >= 4
+    best = named(book, clip, NAMES.index("red cross"))
+    assert (best.count("red cross") > len(best) / 2) == most
+
+
+def test_a_seed_that_finds_red_rings_first(book):
+    clip = fresh(book, 5, book["seen"])
+    first = first_five(book, clip)
+    assert first.count("red ring") >= 3
 
 
 def fresh(book, seed, seen):
@@ -364,15 +388,14 @@ def fresh(book, seed, seen):
     return clip
 
 
-def test_most_blue_rings_are_taken_for_a_blue_bar(book):
+def test_many_blue_rings_are_taken_for_another_blue_thing(book):
     """As the chapter says of another name that is held out."""
     number = NAMES.index("blue ring")
     seen = [n for n in range(25) if n != number]
-    clip = fresh(book, 0, seen)
-    with torch.no_grad():
-        vectors = clip.of_images(book["album_images"][80:, number])
-        best = (vectors @ clip.of_texts(book["names"]).T).argmax(-1)
-    assert (best == NAMES.index("blue bar")).float().mean() > 0.5
+    for seed in (0, 2):
+        best = named(book, fresh(book, seed, seen), number)
+        others = best.count("blue bar") + best.count("blue square")
+        assert others / len(best) > 0.3
 
 
 def test_both_cosines_grow_on_the_diagonal(book):
@@ -448,9 +471,26 @@ def test_the_pooled_output_of_a_vit_has_one_more_layer():
     assert largest_change(found.pooler_output.detach(), want.detach()) < 1e-6
 
 
-def test_no_behaviour_shows_patches_by_view(book):
+def test_the_kit_does_not_look_for_patches_by_view(book):
     from cellbycell.checks import check_model
 
     pictures = book["images"][:4]
     report = check_model(book["viewed"].vit, pictures, patch=4)
     assert not report.failed and not report.errors
+
+
+def test_patches_by_view_show_when_true_ones_are_exchanged(book):
+    order = np.arange(16)
+    order[[0, 15]] = 15, 0
+    pictures = book["pictures"][2000:2010]
+    mixed = shuffle_patches(pictures, 4, order)
+    moved = []
+    for name in ("model", "viewed"):
+        vit = copy.deepcopy(book[name].vit).requires_grad_(False)
+        vit.table.zero_()
+        both = [
+            vit(torch.tensor(x).permute(0, 3, 1, 2))[:, 0]
+            for x in (pictures, mixed)
+        ]
+        moved.append(largest_change(*both))
+    assert moved[0] < 1e-4 and moved[1] > 0.1
