@@ -14,6 +14,7 @@ def written(rows, first=1):
     first was given.
     """
     is_end = rows[:, 1:] == 0  # (B, T)
-    kept = np.cumsum(is_end, -1) - is_end == 0  # no end before it
-    kept[:, : first - 1] = False
+    ends_before = np.cumsum(is_end, -1) - is_end  # (B, T)
+    kept, given = ends_before == 0, first - 1
+    kept[:, :given] = False
     return kept

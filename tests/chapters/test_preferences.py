@@ -245,6 +245,17 @@ def test_one_step_a_batch_hides_the_ratio(book):
     assert not close(one, other, 0.01 * np.abs(one).max())
 
 
+@pytest.mark.parametrize(("rate", "beta"), [(3e-3, 0.1), (1e-3, 0)])
+def test_the_rate_or_no_price_alone_goes_less_far(book, rate, beta):
+    import copy
+
+    model = copy.deepcopy(book["start"]).requires_grad_(True)
+    given = book["start"], book["begun"], book["known"]
+    book["practise"](model, *given, steps=40, rate=rate, beta=beta)
+    found = book["measure"](model, *book["told"])
+    assert found["KL"] < book["hacked"]["KL"] / 2
+
+
 def test_both_frameworks_learn_alike(book):
     rows, tf = book["eight"], book["tf"]
     kept = book["written"](rows, first=2)
