@@ -450,6 +450,27 @@ def test_the_class_token_looks_left(book):
         assert grid[:, :, :2].sum((1, 2)).mean() > 0.7
 
 
+def test_with_two_layers_the_last_map_can_be_more_even(book):
+    images, kinds = book["images"], book["kinds"]
+    model = book["Classifier"](book["ViT"](16, 4, 32, num_layers=2), 32, 5)
+    book["draw_weights"](model, seed=2)
+    book["learn"](
+        model,
+        **book["settings"],
+        loss_of=lambda model, i: book["loss_of_kinds"](
+            model, images[i], kinds[i]
+        ),
+    )
+    with torch.no_grad():
+        right = model(images[2000:]).argmax(-1) == kinds[2000:]
+        looks = book["looks_of"](model.vit, images[2000:])
+    shares = [
+        np.asarray(found).reshape(-1, 4, 4)[:, :, :2].sum((1, 2)).mean()
+        for found in (book["looks"], looks)
+    ]
+    assert right.float().mean() > 0.95 and shares[1] < shares[0] - 0.05
+
+
 def test_means_of_pixels_are_those_of_the_processors():
     from transformers.image_utils import (
         IMAGENET_STANDARD_MEAN,
