@@ -297,6 +297,23 @@ def draw_sorted_rows(pairs=4):
     return picture
 
 
+def token_losses(model, before, ids):
+    """Return the loss of each of ids after what stands before, a list.
+
+    model: a Llama of PyTorch; before, ids: token ids.
+    """
+    import torch
+
+    row = torch.tensor([[*before, *ids]])
+    with torch.no_grad():
+        logits = model(row)[0, len(before) - 1 : -1].float()
+    wanted = row[0, len(before) :]
+    losses = torch.nn.functional.cross_entropy(
+        logits, wanted, reduction="none"
+    )
+    return losses.tolist()
+
+
 def draw_costs(tokens, costs):
     """Return what each token of an answer costs, for several prompts.
 

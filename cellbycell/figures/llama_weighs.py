@@ -1,6 +1,41 @@
-"""A drawing of *A Llama*: where the parameters of real ones are."""
+"""*A Llama*: where the parameters of real ones are, counted and drawn."""
 
+from dataclasses import replace
+from math import prod
+
+from ..checkpoint import llama_shapes
 from .draw import Box, Picture, colour
+
+
+def weigh_llamas(config, long_text):
+    """Return what SmolLM2 and three of Meta's Llamas weigh in bfloat16.
+
+    config: SmolLM2's LlamaConfig; long_text: the tokens of a full cache.
+    Returns {name: parameters}, and {name: parameters, shares of the embedding
+    and of SwiGLU, gigabytes of the weights and of the cache}, as texts.
+    """
+    small = replace(config, vocab_size=128256, num_layers=16, d_model=2048)
+    small = replace(small, num_heads=32, key_heads=8, d_head=64, d_ff=8192)
+    larger = {"num_layers": 32, "d_model": 4096, "d_head": 128, "d_ff": 14336}
+    large = replace(small, tied=False, **larger)
+    larger = {"num_layers": 80, "d_model": 8192, "num_heads": 64}
+    totals, weighed = {}, {}
+    for name, given in {
+        "SmolLM2": config,
+        "3.2 1B": replace(small, tied=True),
+        "3.1 8B": large,
+        "3.1 70B": replace(large, d_ff=28672, **larger),
+    }.items():
+        parts = {n: prod(shape) for n, shape in llama_shapes(given).items()}
+        total = totals[name] = sum(parts.values())
+        wide = sum(count for n, count in parts.items() if ".mlp." in n)
+        shares = parts["model.embed_tokens.weight"] / total, wide / total
+        # Keys and values, of two bytes each.
+        cache_of_one = 4 * given.num_layers * given.key_heads * given.d_head
+        gigabytes = 2 * total / 1e9, long_text * cache_of_one / 1e9
+        weighed[name] = [f"{total:,}", *(f"{share:.0%}" for share in shares)]
+        weighed[name] += [f"{size:.1f}" for size in gigabytes]
+    return totals, weighed
 
 
 def draw_weighs(weighed):

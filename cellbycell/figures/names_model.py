@@ -135,6 +135,17 @@ def read_name(
     return x @ weights["lm_head.weight"].T, np.stack(looks)
 
 
+def letter_losses(name: str, **parts) -> list[float]:
+    """Return the loss of each letter of a name, its end included.
+
+    parts: as `read_name` takes them.
+    """
+    logits, letters = read_name(name, **parts)[0], encode_names([name])[0, 1:]
+    largest = logits.max(-1, keepdims=True)
+    total = largest[:, 0] + np.log(np.exp(logits - largest).sum(-1))
+    return (total - logits[np.arange(len(letters)), letters]).tolist()
+
+
 def pack(model) -> dict:
     """Return the weights of a Llama as text, rounded to eight bits.
 

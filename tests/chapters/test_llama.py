@@ -38,7 +38,7 @@ def test_heads_wider_than_the_model(chapter):
 def test_no_race_between_two_tokens_of_an_answer_is_close(chapter):
     book = chapter("llama")
     model, wrong = book["model"], book["wrong"]
-    for question, answer in zip(book["answers"], book["texts"], strict=True):
+    for question, answer in zip(book["ANSWERS"], book["texts"], strict=True):
         prompt = book["chat"](question)
         assert smallest_gap(book, model, prompt, answer) > 2e-3, question
     start = "My grandmother kept a small shop"

@@ -13,7 +13,7 @@ STRETCH |= {"original_max_position_embeddings": 64}
 
 @pytest.fixture
 def folder(tmp_path):
-    """A config.json as Transformers writes it, with a stretched base."""
+    """A config.json as `transformers` writes it, with a stretched base."""
     pytest.importorskip("keras_hub")
     transformers = pytest.importorskip("transformers")
     config = transformers.LlamaConfig(
@@ -86,3 +86,10 @@ def test_transformers_initialises_a_missing_tensor(tmp_path):
     assert {*report["missing_keys"]} == {name}
     assert not torch.equal(loaded.get_parameter(name), weights[name])
     assert loaded.get_parameter(name).std() > 0.01
+
+
+def test_a_mistake_without_a_name_is_refused():
+    from cellbycell.figures.llama_mistakes import misread
+
+    with pytest.raises(ValueError, match="none of no mistake, epsilon"):
+        misread(None, {}, "a typo")
