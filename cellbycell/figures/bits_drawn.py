@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .bars import draw_bars
 from .draw import WIDTH, Box, Picture, colour
 
 
@@ -229,3 +230,20 @@ def draw_file():
             (out, level), (x, level), (x, y), role=role,
         )  # fmt: skip
     return picture
+
+
+def draw_losses(measured):
+    """Return what SmolLM2 loses on a text, by bits and what shares a scale.
+
+    measured: what `rounded_smol` returns.
+    """
+    stored = {
+        "groups": measured["weights"]["32"],
+        "rows": measured["weights"]["row"],
+    }
+    bars = [("as published", round(measured["exact"], 2), "value", "")]
+    for bits, name in (8, "groups"), (4, "groups"), (4, "rows"), (2, "groups"):
+        loss = round(stored[name][str(bits)], 2)
+        role = "wrong" if loss > 5 else "key"
+        bars.append((f"{bits} bits, {name}", loss, role, ""))
+    return draw_bars(bars, "The loss on the text, by what shares a scale")

@@ -53,15 +53,19 @@ def draw_row(pairs):
     return picture
 
 
-def draw_chat(turns):
+def draw_chat(tokenizer, turns):
     """Return which tokens of a chat are trained on, a turn a line.
 
-    turns: for each, (token, whether it is trained on) in the order of the
-    text; the letters are those of the tokenizer, Ġ a space and Ċ a new line.
+    turns: for each its parts, (text, whether it is trained on), which the
+    tokenizer cuts; · is a space and ↵ a new line.
     """
     shown = [
-        [(token.replace("Ġ", "·").replace("Ċ", "↵"), yes) for token, yes in x]
-        for x in turns
+        [
+            (token.replace("Ġ", "·").replace("Ċ", "↵"), yes)
+            for text, yes in parts
+            for token in tokenizer.encode(text).tokens
+        ]
+        for parts in turns
     ]
     told = " ".join(t for turn in shown for t, yes in turn if yes)
     picture = Picture(
