@@ -1,5 +1,7 @@
 """The chapter on Llama: its model, its file, and its mistakes."""
 
+from dataclasses import replace
+
 import keras
 import numpy as np
 import pytest
@@ -151,7 +153,7 @@ def test_which_mistakes_a_new_model_shows(chapter):
 def test_sizes_have_to_fit(chapter, change, says):
     book = chapter("llama")
     with pytest.raises(ValueError, match=says):
-        book["replace"](book["config"], **change)
+        replace(book["config"], **change)
 
 
 def test_all_gradients_are_those_of_transformers(chapter):
