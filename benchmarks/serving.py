@@ -15,7 +15,7 @@ from statistics import median
 import numpy as np
 import torch
 
-from cellbycell.common import Pages, Request, Server
+from cellbycell.common import Request, Server, SharedPages
 from cellbycell.figures.serving_drawn import FILE
 from cellbycell.gguf import gguf_config
 from cellbycell.pytorch import make_memory, read_together
@@ -30,7 +30,7 @@ def measure(rounds=12, length=32, counts=COUNTS):
     model, config = load_smol(), gguf_config(*read_smol())
     rng, servers = np.random.default_rng(0), {}
     for count in counts:
-        pages = Pages(4 * count, 16)
+        pages = SharedPages(4 * count, 16)
         read = partial(read_together, model, make_memory(config, 64 * count))
         servers[count] = Server(read, pages, config.vocab_size, 10**6)
         for _ in range(count):

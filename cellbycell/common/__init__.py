@@ -38,6 +38,7 @@ from cellbycell.common.serving import (
     Pages,
     Request,
     Server,
+    SharedPages,
     check_request,
     likeliest,
 )
@@ -57,6 +58,7 @@ __all__ = [
     "Pages",
     "Request",
     "Server",
+    "SharedPages",
     "answer_targets",
     "block_mask",
     "chat_batches",

@@ -15,6 +15,6 @@ def written(rows, first=1):
     """
     is_end = rows[:, 1:] == 0  # (B, T)
     ends_before = np.cumsum(is_end, -1) - is_end  # (B, T)
-    kept, given = ends_before == 0, first - 1
-    kept[:, :given] = False
+    kept = ends_before == 0  # (B, T)
+    kept[:, : first - 1] = False
     return kept

@@ -11,7 +11,7 @@ import numpy as np
 
 
 class Pages:
-    """The pages of a memory: who has which, and which ids they hold.
+    """The pages of a memory: which are free, and how many texts use each.
 
     count: how many there are; size: the slots of each.
     """
@@ -19,23 +19,20 @@ class Pages:
     def __init__(self, count, size):
         self.count, self.size = count, size
         self.free, self.users = deque(range(count)), Counter()
-        self.page_of, self.key_of = {}, {}  # of full pages, for later
 
     def grow(self, table, stop):
         """Give a table room for stop tokens, or return False."""
-        missing = -(-stop // self.size) - len(table)
+        missing = -(-stop // self.size) - len(table)  # rounded up
         if missing > len(self.free):
             return False
         for _ in range(missing):
-            page = self.free.popleft()
-            self.users[page] = 1
-            self.page_of.pop(self.key_of.pop(page, None), None)  # forget
-            table.append(page)
+            table.append(self.free.popleft())
+            self.users[table[-1]] = 1
         return True
 
     def give_back(self, table):
         """Take a table's pages back; those without a user are free."""
-        for page in reversed(table):  # beginnings may be asked again
+        for page in reversed(table):  # so that a text's end goes first
             self.users[page] -= 1
             if not self.users[page]:
                 self.free.append(page)
@@ -44,29 +41,12 @@ class Pages:
         """Return the slots of a table, in the order of its text."""
         return [p * self.size + i for p in table for i in range(self.size)]
 
-    def key(self, ids, stop):
-        """Return what the keys and values of a page depend on."""
-        return tuple(ids[:stop])
+    def known(self, ids):
+        """Return pages that hold the beginning of ids: none, so far."""
+        return []
 
     def keep(self, table, ids, stop):
-        """Note what the full pages of a text hold, up to stop."""
-        for n in range(stop // self.size):
-            key = self.key(ids, (n + 1) * self.size)
-            if key not in self.page_of and table[n] not in self.key_of:
-                self.page_of[key], self.key_of[table[n]] = table[n], key
-
-    def known(self, ids):
-        """Return the pages of the beginning of ids; one id is left to read."""
-        table = []
-        for stop in range(self.size, len(ids), self.size):
-            page = self.page_of.get(self.key(ids, stop))
-            if page is None:
-                break
-            if not self.users[page]:
-                self.free.remove(page)
-            self.users[page] += 1
-            table.append(page)
-        return table
+        """Note what the pages of a text hold: nothing, so far."""
 
 
 def likeliest(logits):
@@ -174,7 +154,7 @@ class Server:
         for (one, stop), row in zip(plan, self.read(spans), strict=True):
             one.read = stop
             self.pages.keep(one.table, one.ids, stop)
-            if stop == len(one.ids):  # all is read: write
+            if stop == len(one.ids):  # all is read: write; else drop the row
                 new = int(one.choose(row[None])[0])
                 one.ids.append(new)
                 one.written += 1
@@ -182,3 +162,43 @@ class Server:
                 if new == one.end_id or one.written == one.max_len:
                     self.leave(one)
         return written
+
+
+class SharedPages(Pages):
+    """Pages that are found again by what they hold."""
+
+    def __init__(self, count, size):
+        super().__init__(count, size)
+        self.page_of, self.key_of = {}, {}  # of full pages
+
+    def key(self, ids, stop):
+        """Return what the keys and values of a page depend on."""
+        return tuple(ids[:stop])
+
+    def keep(self, table, ids, stop):
+        """Note what the full pages of a text hold, up to stop."""
+        for n in range(stop // self.size):
+            key = self.key(ids, (n + 1) * self.size)
+            if key not in self.page_of and table[n] not in self.key_of:
+                self.page_of[key], self.key_of[table[n]] = table[n], key
+
+    def known(self, ids):
+        """Return the pages of the beginning of ids; one id is left to read."""
+        table = []
+        for stop in range(self.size, len(ids), self.size):
+            page = self.page_of.get(self.key(ids, stop))
+            if page is None:
+                break
+            if not self.users[page]:
+                self.free.remove(page)
+            self.users[page] += 1
+            table.append(page)
+        return table
+
+    def grow(self, table, stop):
+        """Give a table room; forget what the new pages held."""
+        held = len(table)
+        grown = super().grow(table, stop)
+        for page in table[held:]:
+            self.page_of.pop(self.key_of.pop(page, None), None)
+        return grown

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from ..common import Pages, Request, Server
+from ..common import Pages, Request, Server, SharedPages
 from .moving import show_states
 from .parts import table_cell, table_head
 
@@ -41,13 +41,11 @@ def watched(count, fixed, shared):
     """
     server = Server(
         lambda spans: np.eye(VOCAB)[[1] * len(spans)],
-        Pages(count, SIZE),
+        (SharedPages if shared else Pages)(count, SIZE),
         VOCAB,
         BUDGET,
         PLACES,
     )
-    if not shared:
-        server.pages.known = lambda ids: []
     named = {}
     for n, (own, new) in enumerate(zip(PROMPTS, WRITES, strict=True)):
         named[Request([0] * COMMON + [2 + n] * own, new)] = NAMES[n]

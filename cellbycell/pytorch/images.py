@@ -20,7 +20,8 @@ def cut_patches(images, size):
     images: (batch, colours, height, width) in PyTorch, colours last in
     TensorFlow; the result is (B, T, D), with D numbers in each patch.
     """
-    cut = images.unflatten(2, (-1, size)).unflatten(4, (-1, size))
+    rows = images.unflatten(2, (-1, size))  # the width is now axis 4
+    cut = rows.unflatten(4, (-1, size))
     cut = cut.permute(0, 2, 4, 1, 3, 5)  # (..., C, C)
     return cut.flatten(3).flatten(1, 2)  # (B, T, D)
 

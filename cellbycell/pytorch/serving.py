@@ -30,9 +30,9 @@ def rotated(part, x, positions):
 def read_together(model, memory, spans):
     """Read new tokens of several texts; return their next logits, (B, N).
 
-    spans: for each text its new ids, the position of the first, and the slots
-    of all its positions so far at least; what lies beyond is masked. memory:
-    of make_memory.
+    spans: for each text its new ids, the position of the first, and its slots,
+    those of the new ids included; what lies beyond is masked. memory: keys
+    and values, (P, C, K) for each layer, into which the new ones are written.
     """
     counts = [len(ids) for ids, _, _ in spans]
     token_ids = torch.tensor([i for ids, _, _ in spans for i in ids])  # (T,)
@@ -48,10 +48,10 @@ def read_together(model, memory, spans):
         values[new] = value[0].swapaxes(0, 1)  # (T, C, K)
         found = []
         for q, p, own in zip(query.split(counts, 2), at, seen, strict=True):
-            key = keys[own].swapaxes(0, 1)[None]  # (..., K)
-            value = values[own].swapaxes(0, 1)[None]  # (..., K)
+            k = keys[own].swapaxes(0, 1)[None]  # (..., K)
+            v = values[own].swapaxes(0, 1)[None]  # (..., K)
             mask = torch.arange(len(own)) <= p[:, None]  # its own past
-            found.append(attend_grouped(q, key, value, mask))
+            found.append(attend_grouped(q, k, v, mask))
         x = x + part.output_proj(merge_heads(torch.cat(found, 2)))  # (1, T, D)
         x = x + layer.feed_forward(layer.feed_forward_norm(x))
     last = torch.tensor(counts).cumsum(0) - 1  # (B,)

@@ -33,9 +33,9 @@ def rotated_tf(part, x, positions):
 def read_together_tf(model, memory, spans):
     """Read new tokens of several texts; return their next logits, (B, N).
 
-    spans: for each text its new ids, the position of the first, and the slots
-    of all its positions so far at least; what lies beyond is masked. memory:
-    of make_memory.
+    spans: for each text its new ids, the position of the first, and its slots,
+    those of the new ids included; what lies beyond is masked. memory: keys
+    and values, (P, C, K) for each layer, into which the new ones are written.
     """
     counts = [len(ids) for ids, _, _ in spans]
     token_ids = tf.constant([i for ids, _, _ in spans for i in ids])  # (T,)
@@ -55,10 +55,10 @@ def read_together_tf(model, memory, spans):
         found = []
         queries = tf.split(query, counts, 2)
         for q, p, own in zip(queries, at, seen, strict=True):
-            key = tf.transpose(tf.gather(keys, own), (1, 0, 2))  # (..., K)
-            value = tf.transpose(tf.gather(values, own), (1, 0, 2))  # (..., K)
-            mask = tf.range(len(own)) <= p[:, None]
-            found.append(attend_grouped_tf(q, key[None], value[None], mask))
+            k = tf.transpose(tf.gather(keys, own), (1, 0, 2))  # (..., K)
+            v = tf.transpose(tf.gather(values, own), (1, 0, 2))  # (..., K)
+            mask = tf.range(len(own)) <= p[:, None]  # its own past
+            found.append(attend_grouped_tf(q, k[None], v[None], mask))
         found = tf.concat(found, 2)  # (1, H, T, K)
         x = x + part.output_proj(merge_heads_tf(found))
         x = x + layer.feed_forward(layer.feed_forward_norm(x))

@@ -61,6 +61,25 @@ def test_everything_that_can_be_written_is_listed(book, worlds):
             assert np.isclose(q.sum(), 1) and (q > 0).all()
 
 
+def test_equation_2_is_the_gradient(book, worlds):
+    rows, (torch, tf) = book["rows"], (book["torch"], book["tf"])
+
+    def expected():
+        q = worlds[0]["token_logs"](worlds[0]["small"], rows).sum(-1).exp()
+        return (q * torch.tensor(book["r"])).sum()
+
+    def expected_tf():
+        logs = worlds[1]["token_logs"](worlds[1]["small"], rows)
+        q = tf.exp(tf.reduce_sum(logs, -1))
+        return tf.reduce_sum(q * book["r"])
+
+    for world, asked in zip(worlds, (expected, expected_tf), strict=True):
+        value, found = world["gradient"](world["small"], asked)
+        weights = (chances(world, rows) * book["r"])[:, None]
+        assert np.isclose(value, book["q"] @ book["r"])
+        assert close(found, world["slope"](world["small"], rows, weights))
+
+
 @pytest.mark.parametrize("size", [2, 3])
 def test_all_groups_together_give_the_gradient(book, worlds, size):
     rows, r = book["rows"], book["r"]
@@ -200,6 +219,17 @@ def test_the_rows_kl_is_the_first_part_of_the_gradient(book, worlds):
     assert not close(first, book["full"], 0.1)
 
 
+def test_the_right_gradient_beside_the_mistakes(book, worlds):
+    from cellbycell.figures.preferences_wrong import slopes_of_mistakes
+
+    rows, r, p = book["rows"], book["r"], book["q"]
+    model = worlds[0]["moved"]
+    found = slopes_of_mistakes(model, rows, p, r)["right"]
+    q = chances(worlds[0], rows, "moved")
+    gain = q * (r - 0.5 * np.log(q / p))
+    assert close(found, worlds[0]["slope"](model, rows, gain[:, None]), 1e-7)
+
+
 # The losses
 
 
@@ -277,6 +307,44 @@ def test_both_frameworks_learn_alike(book):
     slope_tf = tf.convert_to_tensor(given[0]).numpy()
     assert np.isclose(loss.item(), float(loss_tf))
     assert close(slope.numpy(), slope_tf) and slope.abs().max() > 0.01
+
+
+@pytest.mark.parametrize(("beta", "lowest"), [(0.1, True), (np.inf, False)])
+def test_all_pairs_are_best_told_apart_by_the_best_policy(book, beta, lowest):
+    """Equation (5), each pair as often as it's preferred, at price 0.1."""
+    torch, r = book["torch"], torch_of(book, "r")
+    best = book["best_policy"](book["q"], book["r"], beta)
+    log_q = torch.tensor(np.log(best)).requires_grad_(True)
+    margin = 0.1 * (log_q - torch.tensor(np.log(book["q"])))
+    margin = margin[:, None] - margin
+    chance = torch.sigmoid(r[:, None] - r)
+    (-(chance * torch.nn.functional.logsigmoid(margin)).mean()).backward()
+    assert (log_q.grad.abs().max() < 1e-9) == lowest
+
+
+@pytest.mark.parametrize("reverse", [True, False])
+def test_a_students_distance_is_one_number_in_both(book, reverse):
+    student = {name: w * 0.9 for name, w in book["stored_weights"]().items()}
+    found = [
+        book[f"row_kl{suffix}"](
+            book[f"exact_llama{suffix}"](book["config"], student),
+            book[f"start{suffix}"],
+            book["eight"],
+            reverse,
+        )
+        for suffix in ("", "_tf")
+    ]
+    ours, theirs = found[0].item(), float(found[1])
+    assert ours > 0.01 and np.isclose(ours, theirs)
+
+
+def test_the_first_steps_loss_is_the_lengths(book):
+    """Each text adds its advantage once a token, and no more."""
+    rows, kept = book["eight"], book["written"](book["eight"], first=2)
+    a = book["advantages"](book["rewards_of"](rows, book["known"]), 8)
+    logs = book["token_logs"](book["start"], rows, first=2)
+    loss = book["group_loss"](logs, logs, a, kept).item()
+    assert np.isclose(loss, -(a * kept.sum(-1)).mean())
 
 
 def test_a_pairs_slope_is_the_formula(book):

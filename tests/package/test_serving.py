@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from cellbycell.common import Pages, Request, Server, likeliest
+from cellbycell.common import Pages, Request, Server, SharedPages, likeliest
 
 
 def ids_in(pages, held, table, length):
@@ -19,7 +19,7 @@ def test_pages_hold_what_their_texts_have_read(seed):
     """Random texts come, share, grow and go; no page is lost or mixed."""
     rng = random.Random(seed)
     size = rng.choice([1, 2, 3, 5])
-    pages, held, texts = Pages(12, size), {}, []
+    pages, held, texts = SharedPages(12, size), {}, []
     heads = [rng.choices(range(5), k=6) for _ in range(2)]
     for _ in range(120):
         if texts and rng.random() < 0.3:
@@ -56,7 +56,7 @@ def test_a_table_grows_whole_or_not_at_all():
 
 
 def test_of_shared_pages_the_last_user_frees_them():
-    pages, first, ids = Pages(4, 2), [], [1, 2, 3, 4, 5]
+    pages, first, ids = SharedPages(4, 2), [], [1, 2, 3, 4, 5]
     pages.grow(first, 5)
     pages.keep(first, ids, 5)
     second = pages.known([1, 2, 3, 4, 9])
