@@ -17,7 +17,7 @@ from cellbycell.common import frequencies, stretched
 from cellbycell.figures.rotary_far import FILE
 from cellbycell.smol import load_smol, smol_tokenizer
 
-GAPS = 0, 1000, 2000, 4000, 6000, 7000, 8000, 9000, 10000
+GAPS = 0, 1000, 2000, 4000, 5000, 6000, 7000, 8000, 9000, 10000
 GAPS += 12000, 14000, 16000, 20000, 24000, 32000
 BASE, WIDTH, LENGTH = 1e5, 64, 8192  # SmolLM2's, and its trained length
 FACTOR = 4

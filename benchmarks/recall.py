@@ -50,7 +50,9 @@ def shares(seeds=(0, 1)):
             for rule, d_head in MODELS
         },
         "longer": {
-            f"{rule} {d_head} {n}": answered(rule, d_head, n, 3000)
+            f"{rule} {d_head} {n}": [
+                answered(rule, d_head, n, 3000, seed) for seed in seeds
+            ]
             for rule, d_head, n in LONGER
         },
     }
