@@ -109,6 +109,19 @@ def test_pads_of_pictures():
     assert none["padding_invariance"] == "not run"
 
 
+def test_a_small_slope_with_kinks_is_no_alarm():
+    """One direction alone is off by 6 %: along it most slopes cancel."""
+    torch = pytest.importorskip("torch")
+    from cellbycell.pytorch import ViT, draw_weights
+
+    draw_weights(model := ViT(16, 4, 32), seed=0)
+    pictures = draw_pictures(draw_pairs(2500, seed=0), seed=0)[:4]
+    given = torch.tensor(pictures.transpose(0, 3, 1, 2))
+    report = check_model(model, given, patch=4, only="training_gradients")
+    assert statuses(report) == {"training_gradients": "passed"}
+    assert "taken together" in str(report)
+
+
 def test_a_model_with_a_head_gets_advice():
     report = check_model(Torch(head=True), images(), patch=4)
     shape = report["output_shape"]
