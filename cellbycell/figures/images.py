@@ -28,15 +28,15 @@ def plot_cut(picture, size):
 
     height, width, _ = picture.shape
     count = height * width // size**2
-    figure = plt.figure(figsize=(6, 2.6), layout="constrained")
-    above, below = figure.subfigures(2, 1, height_ratios=[4, 1])
+    figure = plt.figure(figsize=(3.6, 3.4), layout="constrained")
+    above, below = figure.subfigures(2, 1, height_ratios=[2, 1.2])
     ax = above.subplots()
     _image(ax, picture)
     for place in range(size, width, size):
         ax.axvline(place - 0.5, color="white", linewidth=2)
     for place in range(size, height, size):
         ax.axhline(place - 0.5, color="white", linewidth=2)
-    for number, ax in enumerate(below.subplots(1, count)):
+    for number, ax in enumerate(below.subplots(2, count // 2).flat):
         row, column = divmod(number * size, width)
         row *= size
         patch = picture[row : row + size, column : column + size]
@@ -55,7 +55,7 @@ def plot_pictures(pictures, titles):
     """
     import matplotlib.pyplot as plt
 
-    size = {"figsize": (6, 1.6), "layout": "constrained"}
+    size = {"figsize": (3.6, 1.1), "layout": "constrained"}
     _, axes = plt.subplots(1, len(pictures), **size)
     for ax, picture, title in zip(axes, pictures, titles, strict=True):
         _image(ax, picture, title)
@@ -76,7 +76,7 @@ def plot_looks(pictures, looks, titles):
     """
     import matplotlib.pyplot as plt
 
-    size = {"figsize": (6, 2.9), "layout": "constrained"}
+    size = {"figsize": (3.6, 1.9), "layout": "constrained"}
     _, axes = plt.subplots(2, len(pictures), **size)
     for (top, bottom), picture, look, title in zip(
         axes.T, pictures, looks, titles, strict=True
@@ -101,16 +101,19 @@ def plot_matches(before, after, names):
     """
     import matplotlib.pyplot as plt
 
-    size = {"figsize": (6.4, 3.6), "layout": "constrained"}
+    size = {"figsize": (3.7, 2.4), "layout": "constrained", "sharey": True}
     _, axes = plt.subplots(1, 2, **size)
     titles = "drawn at random", "trained"
+    colours = list(dict.fromkeys(name.split()[0] for name in names))
+    each = len(names) // len(colours)
+    groups = each * np.arange(len(colours)) + each // 2, colours
     for ax, cosines, title in zip(axes, (before, after), titles, strict=True):
         ax.imshow(cosines, cmap="PuOr", vmin=-1, vmax=1)
         ax.set_title(title, fontsize=10)
-        ax.set_xticks(range(len(names)), names, rotation=90, fontsize=8)
-        ax.set_yticks([])
-        ax.set_ylabel("pictures")
-    axes[0].set_yticks(range(len(names)), names, fontsize=8)
+        ax.set_xticks(*groups, rotation=45, fontsize=8)
+        ax.set_xlabel("names")
+    axes[0].set_yticks(*groups, fontsize=8)
+    axes[0].set_ylabel("pictures")
 
 
 def draw_towers():

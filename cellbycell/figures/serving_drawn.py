@@ -23,7 +23,7 @@ def plot_ratios():
 
     stored = json.loads(FILE.read_text("utf-8"))["ratios"]
     ratios = {int(count): ratio for count, ratio in stored.items()}
-    _, ax = plt.subplots(figsize=(5, 2.4), layout="constrained")
+    _, ax = plt.subplots(figsize=(3.6, 2.4), layout="constrained")
     bars = ax.bar([str(count) for count in ratios], [*ratios.values()])
     ax.bar_label(bars, fmt="%.1f")
     ax.set(xlabel="texts at once", ylabel="times the tokens of one")
