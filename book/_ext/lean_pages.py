@@ -199,7 +199,9 @@ def pack_pictures(app, exception):
     for file in Path(app.outdir).glob("_images/*.png"):
         with Image.open(file) as plot:
             if plot.mode == "RGBA" and not exception:  # else it has one
-                packed = plot.convert("RGB").quantize(256)
+                if plot.getextrema()[3][0] == 255:  # nothing shines through
+                    plot = plot.convert("RGB")
+                packed = plot.quantize(256)
                 dpi = plot.info.get("dpi", (DPI, DPI))
                 packed.save(file, optimize=True, dpi=dpi)
 

@@ -5,11 +5,14 @@ import numpy as np
 from .draw import Picture
 from .plots import show_mask
 
+# Pictures keep their colours on a dark page, so nothing of it is painted.
+GROUND, INK = "none", "0.5"
+
 
 def _image(ax, picture, title=""):
     """Show a picture (height, width, 3) without axes."""
     ax.imshow(np.clip(picture, 0, 1))
-    ax.set_title(title, fontsize=9)
+    ax.set_title(title, fontsize=9, color=INK)
     ax.set_xticks([])
     ax.set_yticks([])
 
@@ -28,8 +31,10 @@ def plot_cut(picture, size):
 
     height, width, _ = picture.shape
     count = height * width // size**2
-    figure = plt.figure(figsize=(3.6, 3.4), layout="constrained")
-    above, below = figure.subfigures(2, 1, height_ratios=[2, 1.2])
+    whole = {"figsize": (3.6, 3.4), "layout": "constrained"}
+    figure = plt.figure(facecolor=GROUND, **whole)
+    parts = {"height_ratios": [2, 1.2], "facecolor": GROUND}
+    above, below = figure.subfigures(2, 1, **parts)
     ax = above.subplots()
     _image(ax, picture)
     for place in range(size, width, size):
@@ -56,7 +61,7 @@ def plot_pictures(pictures, titles):
     import matplotlib.pyplot as plt
 
     size = {"figsize": (3.6, 1.1), "layout": "constrained"}
-    _, axes = plt.subplots(1, len(pictures), **size)
+    _, axes = plt.subplots(1, len(pictures), facecolor=GROUND, **size)
     for ax, picture, title in zip(axes, pictures, titles, strict=True):
         _image(ax, picture, title)
 
@@ -77,7 +82,7 @@ def plot_looks(pictures, looks, titles):
     import matplotlib.pyplot as plt
 
     size = {"figsize": (3.6, 1.9), "layout": "constrained"}
-    _, axes = plt.subplots(2, len(pictures), **size)
+    _, axes = plt.subplots(2, len(pictures), facecolor=GROUND, **size)
     for (top, bottom), picture, look, title in zip(
         axes.T, pictures, looks, titles, strict=True
     ):
