@@ -49,7 +49,7 @@ def rounded(w, bits, group):
     if group == "tensor":
         return rounded(w.reshape(1, -1), bits, "row").reshape(w.shape)
     columns = w.shape[-1] if group == "row" else int(group)
-    return restore(*quantise(w, bits, columns))
+    return restore(*quantise(w, bits, columns)).to(w.dtype)
 
 
 class Rounded:
@@ -86,7 +86,11 @@ class Rounded:
         return "".join(token for token, _ in talk(QUESTION, 8, self.model))
 
     def activations(self, bits, group):
-        """Return the loss with the inputs of all layers' matrices rounded."""
+        """Return the loss with the inputs of all layers' matrices rounded.
+
+        In float64: a giant step makes whole numbers of 0 and 1, and the last
+        digits of float32, which differ between processors, exchange some.
+        """
 
         def round_inputs(part, inputs):
             return rounded(inputs[0], bits, group).reshape(inputs[0].shape)
@@ -95,7 +99,9 @@ class Rounded:
         hooks = [
             part.register_forward_pre_hook(round_inputs) for part in parts
         ]
+        self.model.double()
         found = self.loss()
+        self.model.float()  # exactly what it was
         for hook in hooks:
             hook.remove()
         return found

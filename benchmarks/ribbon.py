@@ -70,7 +70,7 @@ MODELS = [
         "encoder",
         "a layer",
         (2, 2),
-        lambda: width_48(AddPositions(), layers(1)),
+        lambda: width_48(AddPositions(), layers(1)).double(),
     ),
     (
         "decoder",

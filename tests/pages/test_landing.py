@@ -16,13 +16,7 @@ from tools.settings import BOOK
 
 
 def test_the_line_is_what_the_models_give():
-    """On another processor the encoder's training ends a little elsewhere."""
-    found, stored = line.points(), points()
-    for one, other in zip(found, stored, strict=True):
-        if one["chapter"] == "encoder":
-            assert abs(one["loss"] - other["loss"]) < 0.015
-            one |= {name: other[name] for name in ("loss", "names")}
-    assert found == stored
+    assert line.points() == points()
 
 
 def test_each_part_of_2017_lowers_the_loss_with_another_seed():
