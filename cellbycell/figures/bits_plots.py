@@ -75,7 +75,7 @@ def plot_cache(measured):
             textcoords="offset points", color=color, va="center",
         )  # fmt: skip
     _bits(ax, all_bits)
-    ax.set_xlim(8.2, 1.4)
+    ax.set_xlim(8.2, 1.2)
 
 
 def plot_activations(measured):

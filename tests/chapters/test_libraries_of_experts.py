@@ -8,10 +8,10 @@ import torch.nn.functional as F
 pytestmark = pytest.mark.xdist_group("frameworks")
 
 
-@pytest.fixture(scope="module")
-def book(chapter):
+@pytest.fixture(scope="module", params=["mixture_of_experts"])
+def book(chapter, request):
     """The variables of the chapter after a run; not to be changed."""
-    return chapter("mixture_of_experts")
+    return chapter(request.param)  # whose tests then share the run
 
 
 @pytest.mark.parametrize("kind", ["", "_sparse"])

@@ -238,13 +238,11 @@ asks_smol = pytest.mark.skipif(bool(without_model()), reason="no model file")
 
 
 @asks_smol
-@pytest.mark.parametrize("framework", ["pytorch", "tensorflow"])
-def test_a_curve_costs_more_than_a_block(framework):
+def test_a_curve_costs_more_than_a_block():
     """As *Break a real one* tells it; and no answer hangs by a hair."""
-    silu = {"pytorch": "F.silu(", "tensorflow": "tf.nn.silu("}[framework]
-    curve = ask_smol(silu, silu.replace("silu", "gelu"), framework)
-    given = "(self.blk)", "(self.blk[:10] + self.blk[11:])"
-    block, whole = ask_smol(*given, framework), ask_smol("", "", framework)
+    curve = ask_smol("F.silu(", "F.gelu(")
+    block = ask_smol("(self.blk)", "(self.blk[:10] + self.blk[11:])")
+    whole = ask_smol()
     assert curve.loss - whole.loss > 2 * (block.loss - whole.loss) > 0.5
     assert "Paris" not in curve.answer and "Paris" in block.answer
     assert min(curve.gap, block.gap, whole.gap) > 0.02

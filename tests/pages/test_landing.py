@@ -37,6 +37,19 @@ def test_the_chapter_prints_the_loss(point):
     assert re.search(rf"\b{point['loss']:.2f}\b", printed)
 
 
+@pytest.mark.parametrize(
+    "chapter", sorted({p["chapter"] for p in points()[1:]})
+)
+def test_a_text_quotes_names_that_are_there(chapter):
+    """Below the table of names, which changes with the models."""
+    notebook = Notebook.read(BOOK / f"{chapter}.ipynb")
+    shows = [f'show_names("{chapter}")' in c.source for c in notebook.cells]
+    text = notebook.cells[shows.index(True) + 1].source.lower()
+    known = json.dumps(notebook.code)  # what is run, and what is printed
+    quoted = re.findall(r"\*([a-z]+(?: [a-z]+)*)\*", text)
+    assert [one for one in quoted if one not in known] == []
+
+
 def test_the_drawing_has_an_axis_and_tells_training_from_parts():
     wide, tall = re.findall(r"(?s)<svg.*?</svg>", ribbon("attention"))
     circle = r'circle class="(?:point|longer)" cx="([\d.]+)" cy="([\d.]+)"'

@@ -103,6 +103,9 @@ for path in paths():
                 name = found[1]
                 PICTURES[name] = Picture(path.stem, name, html)
 
+IN_CHAPTERS = {}  # a chapter's name -> its pictures
+for picture in PICTURES.values():
+    IN_CHAPTERS.setdefault(picture.stem, []).append(picture)
 STATES = [n for n, picture in PICTURES.items() if picture.kind == "parts"]
 BETS = [n for n, picture in PICTURES.items() if picture.kind == "fails"]
 
@@ -196,48 +199,49 @@ def test_a_time_is_played_to_its_end_and_pauses(outside, empty_page, motion):
         expect(step).to_have_value("0")
 
 
-@pytest.mark.parametrize(
-    ("name", "stem"), [(n, p.stem) for n, p in PICTURES.items()]
-)
-def test_works_on_the_site(visit, name, stem):
+@pytest.mark.parametrize("stem", IN_CHAPTERS)
+def test_work_on_the_site(visit, stem):
     page = visit(f"book/{stem}")
     unfold(page, True)
     load_pictures(page)
-    shown, picture = Shown(page, PICTURES[name]), PICTURES[name]
-    shown.root.scroll_into_view_if_needed()
-    shown.root.locator("form").wait_for()  # what loads late is there
-    heard = shown.root.locator(".heard")
-    expect(heard).to_have_text(shown.said.inner_text())
-    if picture.kind == "parts":
-        shown.assert_shows(picture.start())
-        shown.put_all(picture.values(0))
-        shown.assert_shows(0)
+    all_shown = [Shown(page, picture) for picture in IN_CHAPTERS[stem]]
+    for shown in all_shown:
+        shown.root.scroll_into_view_if_needed()
+        shown.root.locator("form").wait_for()  # what loads late is there
+        heard = shown.root.locator(".heard")
+        expect(heard).to_have_text(shown.said.inner_text())
+        if shown.picture.kind == "parts":
+            shown.assert_shows(shown.picture.start())
+            shown.put_all(shown.picture.values(0))
+            shown.assert_shows(0)
     for width in (320, 390):
         page.set_viewport_size({"width": width, "height": 800})
-        shown.root.scroll_into_view_if_needed()
-        wait_for_layout(page)
-        # Both are rounded, one up and one down.
-        fits = "root => root.scrollWidth <= root.clientWidth + 1"
-        assert shown.root.evaluate(fits)
-        controls = shown.root.locator("label, select, button, [type=range]")
-        assert min(controls.evaluate_all(HEIGHTS)) >= 28
-    assert shown.root.evaluate(SMALLEST) >= 11
+        for shown in all_shown:
+            shown.root.scroll_into_view_if_needed()
+            wait_for_layout(page)
+            # Both are rounded, one up and one down.
+            fits = "root => root.scrollWidth <= root.clientWidth + 1"
+            assert shown.root.evaluate(fits), shown.name
+            parts = shown.root.locator("label, select, button, [type=range]")
+            assert min(parts.evaluate_all(HEIGHTS)) >= 28, shown.name
+    for shown in all_shown:
+        assert shown.root.evaluate(SMALLEST) >= 11, shown.name
 
 
-@pytest.mark.parametrize(
-    ("name", "stem"), [(n, p.stem) for n, p in PICTURES.items()]
-)
-def test_stands_without_scripts(visit_without_scripts, name, stem):
+@pytest.mark.parametrize("stem", IN_CHAPTERS)
+def test_stand_without_scripts(visit_without_scripts, stem):
     page = visit_without_scripts(f"book/{stem}")
-    unfold(page)  # it may stand in a side road
-    shown, picture = Shown(page, PICTURES[name]), PICTURES[name]
-    assert shown.root.is_visible() and not shown.root.locator("form").count()
-    parts = shown.root.locator("img, table").all()
-    assert parts and all(part.is_visible() for part in parts)
-    if picture.kind == "parts":
-        distinct, which = picture.data["said"]
-        said = distinct[which[picture.start()]]
-        expect(shown.said).to_have_text(said)
+    unfold(page)  # some stand in a side road
+    for picture in IN_CHAPTERS[stem]:
+        shown, name = Shown(page, picture), picture.name
+        root = shown.root
+        assert root.is_visible() and not root.locator("form").count(), name
+        parts = root.locator("img, table").all()
+        assert parts and all(part.is_visible() for part in parts), name
+        if picture.kind == "parts":
+            distinct, which = picture.data["said"]
+            said = distinct[which[picture.start()]]
+            expect(shown.said).to_have_text(said)
 
 
 @pytest.mark.parametrize("name", BETS)

@@ -46,6 +46,7 @@ CUT_OFF = """[...document.querySelectorAll(".math")]
             .some(sign => sign.left < box.left - 1 ||
                 math.matches("span") && sign.right > box.right + 1);
     }).map(math => math.textContent)"""
+# In the order of their readers, for a page is laid out anew for each.
 CHECKS = {
     "a formula is set": (
         {},
@@ -72,37 +73,11 @@ CHECKS = {
         .filter(icon => !getComputedStyle(icon).maskImage.includes("data:"))
         .map(icon => icon.outerHTML)""",
     ),
-    "a table fits": (
-        OPEN,
-        """[...document.querySelectorAll("article table.table")]
-        .map(table => table.parentElement)
-        .filter(box => box.scrollWidth > box.clientWidth + 1)
-        .map(box => box.closest("section")?.id ?? box.outerHTML)""",
-    ),
-    "what scrolls is a stop": (OPEN, STOPS),
-    "what scrolls on a phone is a stop": (PHONE, STOPS),
-    "nothing is wider than a phone": (PHONE, TOO_WIDE),
-    "nothing is wider than a tablet": (OPEN | {"width": 640}, TOO_WIDE),
-    "no formula is cut on a phone": (PHONE, CUT_OFF),
-    # A figure's letters have ten points, of a hundred pixels an inch.
-    "the letters of a figure can be read on a phone": (
-        OPEN | {"width": 390},
-        """[...document.querySelectorAll(".cell_output > img[width]")]
-        .map(image => image.getBoundingClientRect().width
-            / image.getAttribute("width") * 1000 / 72)
-        .filter(size => size < 10.9)""",
-    ),
     "a fold is one line": (
         {},
         """[...document.querySelectorAll("details.side-road > summary")]
         .filter(line => line.getBoundingClientRect().height > 50)
         .map(line => line.textContent)""",
-    ),
-    "code goes on in the next line on a phone": (
-        PHONE,
-        """[...document.querySelectorAll("pre:not(:has(> .columns))")]
-        .filter(box => box.scrollWidth > box.clientWidth + 1)
-        .map(box => box.outerHTML.slice(0, 200))""",
     ),
     "paper shows the text alone": (
         PAPER,
@@ -129,6 +104,32 @@ CHECKS = {
             [...set.querySelectorAll(part)].filter(one =>
                 getComputedStyle(one).display !== "none").length !== 1))
         .map(set => set.textContent.slice(0, 200))""",
+    ),
+    "a table fits": (
+        OPEN,
+        """[...document.querySelectorAll("article table.table")]
+        .map(table => table.parentElement)
+        .filter(box => box.scrollWidth > box.clientWidth + 1)
+        .map(box => box.closest("section")?.id ?? box.outerHTML)""",
+    ),
+    "what scrolls is a stop": (OPEN, STOPS),
+    "nothing is wider than a tablet": (OPEN | {"width": 640}, TOO_WIDE),
+    # A figure's letters have ten points, of a hundred pixels an inch.
+    "the letters of a figure can be read on a phone": (
+        OPEN | {"width": 390},
+        """[...document.querySelectorAll(".cell_output > img[width]")]
+        .map(image => image.getBoundingClientRect().width
+            / image.getAttribute("width") * 1000 / 72)
+        .filter(size => size < 10.9)""",
+    ),
+    "what scrolls on a phone is a stop": (PHONE, STOPS),
+    "nothing is wider than a phone": (PHONE, TOO_WIDE),
+    "no formula is cut on a phone": (PHONE, CUT_OFF),
+    "code goes on in the next line on a phone": (
+        PHONE,
+        """[...document.querySelectorAll("pre:not(:has(> .columns))")]
+        .filter(box => box.scrollWidth > box.clientWidth + 1)
+        .map(box => box.outerHTML.slice(0, 200))""",
     ),
 }
 BAD = """<body style="background: black; width: 3000px"><article>
