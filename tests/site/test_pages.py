@@ -46,7 +46,8 @@ CUT_OFF = """[...document.querySelectorAll(".math")]
             .some(sign => sign.left < box.left - 1 ||
                 math.matches("span") && sign.right > box.right + 1);
     }).map(math => math.textContent)"""
-# In the order of their readers, for a page is laid out anew for each.
+# By reader, for whom a page is laid out anew; paper comes last, as the page's
+# scripts take a while to see that it is a screen again.
 CHECKS = {
     "a formula is set": (
         {},
@@ -79,32 +80,6 @@ CHECKS = {
         .filter(line => line.getBoundingClientRect().height > 50)
         .map(line => line.textContent)""",
     ),
-    "paper shows the text alone": (
-        PAPER,
-        """[...document.querySelectorAll(".bd-sidebar, .bd-header-article,"
-            + ".bd-footer, .prev-next-footer, article button")]
-        .filter(part => part.checkVisibility())
-        .map(part => part.outerHTML.slice(0, 200))""",
-    ),
-    "paper cuts nothing": (
-        PAPER,
-        """[...document.querySelectorAll("article :is(pre, img)")]
-        .filter(part => part.scrollWidth > part.clientWidth + 1)
-        .map(part => part.outerHTML.slice(0, 200))""",
-    ),
-    "paper is light": (
-        PAPER,
-        """[getComputedStyle(document.body).backgroundColor]
-        .filter(colour => colour !== "rgb(255, 255, 255)")""",
-    ),
-    "paper shows one framework": (
-        PAPER,
-        """[...document.querySelectorAll(".sd-tab-set")]
-        .filter(set => [".sd-tab-label", ".sd-tab-content"].some(part =>
-            [...set.querySelectorAll(part)].filter(one =>
-                getComputedStyle(one).display !== "none").length !== 1))
-        .map(set => set.textContent.slice(0, 200))""",
-    ),
     "a table fits": (
         OPEN,
         """[...document.querySelectorAll("article table.table")]
@@ -130,6 +105,32 @@ CHECKS = {
         """[...document.querySelectorAll("pre:not(:has(> .columns))")]
         .filter(box => box.scrollWidth > box.clientWidth + 1)
         .map(box => box.outerHTML.slice(0, 200))""",
+    ),
+    "paper shows the text alone": (
+        PAPER,
+        """[...document.querySelectorAll(".bd-sidebar, .bd-header-article,"
+            + ".bd-footer, .prev-next-footer, article button")]
+        .filter(part => part.checkVisibility())
+        .map(part => part.outerHTML.slice(0, 200))""",
+    ),
+    "paper cuts nothing": (
+        PAPER,
+        """[...document.querySelectorAll("article :is(pre, img)")]
+        .filter(part => part.scrollWidth > part.clientWidth + 1)
+        .map(part => part.outerHTML.slice(0, 200))""",
+    ),
+    "paper is light": (
+        PAPER,
+        """[getComputedStyle(document.body).backgroundColor]
+        .filter(colour => colour !== "rgb(255, 255, 255)")""",
+    ),
+    "paper shows one framework": (
+        PAPER,
+        """[...document.querySelectorAll(".sd-tab-set")]
+        .filter(set => [".sd-tab-label", ".sd-tab-content"].some(part =>
+            [...set.querySelectorAll(part)].filter(one =>
+                getComputedStyle(one).display !== "none").length !== 1))
+        .map(set => set.textContent.slice(0, 200))""",
     ),
 }
 BAD = """<body style="background: black; width: 3000px"><article>
