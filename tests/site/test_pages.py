@@ -46,8 +46,8 @@ CUT_OFF = """[...document.querySelectorAll(".math")]
             .some(sign => sign.left < box.left - 1 ||
                 math.matches("span") && sign.right > box.right + 1);
     }).map(math => math.textContent)"""
-# By reader, for whom a page is laid out anew; paper comes last, as the page's
-# scripts take a while to see that it is a screen again.
+# By reader, for whom a page is laid out anew; paper comes last, as the theme
+# needs a third of a second to see that the page is on a screen again.
 CHECKS = {
     "a formula is set": (
         {},
